@@ -1,0 +1,55 @@
+# Everything here sets up its own virtual environment first; it needs Python 3.11+ and make, nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check full bench figures format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.core ## fold an embedded table of counts
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test ## run the tests, a minute or two
+	$(BIN)/python -m pytest -m "not slow"
+
+check: $(VENV)/.test ## format, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+full: test ## + the slow tests, and all tests without the compiler
+	$(BIN)/python -m pytest -m slow
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow"
+
+bench: $(VENV)/.bench ## small benchmarks, a minute
+	$(BIN)/python benchmarks/speed/run.py --small
+
+figures: $(VENV)/.bench ## the benchmarks at full size, with plots, half an hour
+	$(BIN)/python benchmarks/speed/run.py
+
+format: $(VENV)/.test ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove the virtual environment and all caches
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml
+	$(PIP) install --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core pyproject.toml
+	$(PIP) install --editable '.[test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.core pyproject.toml
+	$(PIP) install --editable '.[bench]'
+	touch $@

@@ -1,0 +1,88 @@
+"""What callers give -> what the steps take: checked at the door, before any work.
+
+Every function returns its argument in the form that the steps expect, or raises `InputError` with one
+sentence that says what was given, what is allowed and what to do.
+"""
+
+import numbers
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vocabfold.errors import InputError
+
+MAX_ROWS = 2**53  # up to here counts are exact in float64
+
+
+def choice(name: str, given: str, allowed: Iterable[str]) -> str:
+    """Return a word that must be one of a few."""
+    words = list(allowed)
+    if given not in words:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, words))}, got {given!r}.")
+    return given
+
+
+def at_least(name: str, given: int, least: int, why: str = "") -> int:
+    """Return a whole number with a lower limit."""
+    if isinstance(given, bool | np.bool_) or not isinstance(given, numbers.Integral):
+        raise InputError(f"{name} must be a whole number, got {given!r}.")
+    if given < least:
+        raise InputError(f"{name} must be at least {least:,}{why}, got {given:,}.")
+    return int(given)
+
+
+def counts(neg: ArrayLike, pos: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the counts of a column as contiguous int64 arrays."""
+    negative, positive = _whole_numbers("neg", neg), _whole_numbers("pos", pos)
+    if negative.size != positive.size:
+        raise InputError(
+            "neg and pos must have one entry per value each, "
+            f"got {negative.size:,} and {positive.size:,} entries."
+        )
+    if negative.size == 0:
+        raise InputError("neg and pos are empty; at least one value is needed.")
+    # In float64 first: int64 could overflow here.
+    rows = negative.sum(dtype=np.float64) + positive.sum(dtype=np.float64)
+    if rows == 0:
+        raise InputError("all counts are zero; at least one row is needed.")
+    if rows > 2 * MAX_ROWS or int(negative.sum()) + int(positive.sum()) > MAX_ROWS:
+        raise _too_many(f"the counts sum to {rows:.6g}")
+    return negative, positive
+
+
+def _whole_numbers(name: str, given: ArrayLike) -> NDArray[np.int64]:
+    """Return one array of counts, whatever type of number it holds."""
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise InputError(f"{name} must be a flat array, got nested ones of unequal length.") from error
+    if array.ndim != 1:
+        raise InputError(f"{name} must be a flat array, got one of shape {array.shape}.")
+    if array.dtype.kind == "f":
+        _refuse(name, array, ~(np.isfinite(array) & (array == np.floor(array))))
+    elif array.dtype.kind == "O":
+        _refuse(name, array, [not isinstance(count, numbers.Integral) for count in array])
+    elif array.dtype.kind not in "iub":
+        raise InputError(f"{name} must hold whole numbers, got an array of {array.dtype}.")
+    if array.size and array.dtype.kind not in "ub":
+        _refuse(name, array, array < 0)
+    if array.size and array.max() > MAX_ROWS:
+        raise _too_many(f"{name} holds a count of {int(array.max()):,}")
+    return np.require(array, np.int64, ["C", "A"])
+
+
+def _refuse(name: str, array: NDArray[np.generic], is_bad: ArrayLike) -> None:
+    bad = np.flatnonzero(is_bad)
+    if bad.size:
+        raise InputError(
+            f"{name}[{bad[0]}] is {array[bad[0]]}; counts must be whole numbers, 0 or more"
+            + (f" ({bad.size:,} entries are not)." if bad.size > 1 else ".")
+        )
+
+
+def _too_many(what: str) -> InputError:
+    return InputError(
+        f"{what}; vocabfold is exact up to 2**53 = {MAX_ROWS:,} rows in all. "
+        "Divide all counts by a common factor first."
+    )

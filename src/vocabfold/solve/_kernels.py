@@ -1,0 +1,214 @@
+"""Loops over the segments of one curve, compiled.
+
+A segment's loss is what its values tell beyond the segment as a whole: the sum of its values' divergences
+from the column's rate minus its own (eq:FS and eq:IXC). Both are of the size of the information, not of the
+entropy, so weak columns stay accurate. The row i of a `table` holds what that difference needs:
+
+    0     rows before position i
+    1, 2  cross product of the counts before i with the column's (high and low part of an exact number)
+    3, 4  divergences of the values before i, cumulated (high and low part)
+
+The loss obeys the quadrangle inequality: for a <= b <= c <= d, crossing segments lose no more than nested
+ones, loss(a,c) + loss(b,d) <= loss(a,d) + loss(b,c). All loops below rest on it.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from vocabfold.information import cross_product, excess
+
+Scale = tuple[float, float, float, float]
+"""A column's constants: the shares of its two classes, and one over their counts."""
+
+
+def scale_of(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64]) -> Scale:
+    """Return the constants of a curve that has both classes."""
+    neg, pos = float(cum_neg[-1]), float(cum_pos[-1])
+    return neg / (neg + pos), pos / (neg + pos), 1 / neg, 1 / pos
+
+
+@njit(cache=True)
+def tabulate(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], scale: Scale) -> NDArray[np.float64]:
+    """Return the table of a curve that has both classes."""
+    n_rates = cum_neg.size - 1
+    base_neg = float(cum_neg[n_rates])
+    base_pos = float(cum_pos[n_rates])
+    table = np.zeros((n_rates + 1, 5))
+    high = 0.0
+    low = 0.0
+    for i in range(1, n_rates + 1):
+        table[i, 0] = cum_neg[i] + cum_pos[i]
+        table[i, 1], table[i, 2] = cross_product(float(cum_neg[i]), float(cum_pos[i]), base_neg, base_pos)
+        term = _told(table, scale, i - 1, i)
+        total = high + term
+        carry = total - high
+        low += (high - (total - carry)) + (term - carry)
+        high = total
+        table[i, 3] = high
+        table[i, 4] = low
+    return table
+
+
+@njit(cache=True, inline="always")
+def _told(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
+    """Return the divergence of the segment [a, b) from the column's rate, in nats times rows."""
+    rows = table[b, 0] - table[a, 0]
+    shift = ((table[b, 1] - table[a, 1]) + (table[b, 2] - table[a, 2])) / rows
+    told: float = rows * (scale[0] * excess(shift * scale[2]) + scale[1] * excess(-shift * scale[3]))
+    return told
+
+
+@njit(cache=True, inline="always")
+def segment_loss(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
+    """Return the loss of the segment [a, b), in nats times rows."""
+    if b - a == 1:
+        return 0.0
+    values: float = (table[b, 3] - table[a, 3]) + (table[b, 4] - table[a, 4])
+    return max(0.0, values - _told(table, scale, a, b))
+
+
+@njit(cache=True)
+def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[float, NDArray[np.int32]]:
+    """Partition so that the loss plus the price of every segment is least.
+
+    Returns that minimum, and for each position where the last segment of the best partition up to there
+    begins. Candidates for that beginning stand in a queue, each with the position from which it is the
+    best: by the quadrangle inequality a later candidate that has overtaken an earlier one stays ahead, so
+    the place is found by galloping and halving (galil1992); about 13 evaluations per position.
+    """
+    last = table.shape[0] - 1
+    best = np.zeros(last + 1)
+    previous = np.zeros(last + 1, np.int32)
+    queue = np.zeros(last + 1, np.int32)
+    since = np.zeros(last + 1, np.int32)
+    since[0] = 1
+    head = 0
+    tail = 0
+    for here in range(1, last + 1):
+        while head < tail and since[head + 1] <= here:
+            head += 1
+        start = queue[head]
+        best[here] = best[start] + segment_loss(table, scale, start, here) + price
+        previous[here] = start
+        if here == last:
+            break
+        behind = here + 1  # the last position known at which the rival still wins
+        while tail >= head:
+            rival = queue[tail]
+            behind = max(since[tail], here + 1)
+            if _wins(table, scale, best, here, rival, behind):
+                tail -= 1
+            else:
+                break
+        if tail < head:
+            tail = head
+            queue[tail] = here
+            since[tail] = here + 1
+            continue
+        rival = queue[tail]
+        step = 1
+        ahead = min(behind + step, last)
+        while ahead > behind and not _wins(table, scale, best, here, rival, ahead):
+            behind = ahead
+            step *= 2
+            ahead = min(behind + step, last)
+        if ahead == behind:  # the rival wins up to the end
+            continue
+        while ahead - behind > 1:
+            middle = (ahead + behind) // 2
+            if _wins(table, scale, best, here, rival, middle):
+                ahead = middle
+            else:
+                behind = middle
+        tail += 1
+        queue[tail] = here
+        since[tail] = ahead
+    return best[last], previous
+
+
+@njit(cache=True, inline="always")
+def _wins(
+    table: NDArray[np.float64],
+    scale: Scale,
+    best: NDArray[np.float64],
+    start: int,
+    rival: int,
+    end: int,
+) -> bool:
+    """Tell whether a last segment [start, end) is strictly better than [rival, end)."""
+    ours = best[start] + segment_loss(table, scale, start, end)
+    return bool(ours < best[rival] + segment_loss(table, scale, rival, end))
+
+
+@njit(cache=True)
+def narrow_pass(
+    table: NDArray[np.float64],
+    scale: Scale,
+    price: float,
+    earlier: NDArray[np.int32],
+    later: NDArray[np.int32],
+) -> tuple[float, NDArray[np.int32]]:
+    """Do as `price_pass`, but try only the beginnings between those of a higher and a lower price.
+
+    The best beginning moves right as the price falls. Rounding can turn two of them around where they are
+    equally good, hence the minimum and maximum.
+    """
+    last = table.shape[0] - 1
+    best = np.zeros(last + 1)
+    previous = np.zeros(last + 1, np.int32)
+    for here in range(1, last + 1):
+        least = np.inf
+        for start in range(min(earlier[here], later[here]), max(earlier[here], later[here]) + 1):
+            cost = best[start] + segment_loss(table, scale, start, here)
+            if cost < least:
+                least = cost
+                previous[here] = start
+        best[here] = least + price
+    return best[last], previous
+
+
+@njit(cache=True)
+def trace(previous: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Follow the beginnings back from the end; return the cuts, rising."""
+    size = 0
+    here = previous.size - 1
+    while here > 0:
+        here = previous[here]
+        size += 1
+    cuts = np.empty(size - 1, np.int64)
+    here = previous.size - 1
+    for i in range(size - 2, -1, -1):
+        here = previous[here]
+        cuts[i] = here
+    return cuts
+
+
+@njit(cache=True)
+def layer_pass(
+    table: NDArray[np.float64], scale: Scale, before: NDArray[np.float64], size: int
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Add one segment to the best partitions of size - 1: the least loss of `size` up to each position.
+
+    Also returns where the last segment begins. Beginnings rise with the position, so each is looked for
+    between those of its neighbours in a coarser grid, all positions of a grid before the next finer one.
+    """
+    last = table.shape[0] - 1
+    best = np.full(last + 1, np.inf)
+    previous = np.full(last + 1, size - 1, np.int32)
+    stride = 1
+    while stride <= last:
+        stride *= 2
+    while stride > 1:
+        stride //= 2
+        for here in range(size - 1 + stride, last + 1, 2 * stride):
+            first = previous[here - stride]
+            final = here - 1
+            if here + stride <= last:
+                final = min(final, previous[here + stride])
+            for start in range(first, final + 1):
+                loss = before[start] + segment_loss(table, scale, start, here)
+                if loss < best[here]:
+                    best[here] = loss
+                    previous[here] = start
+    return best, previous

@@ -1,0 +1,29 @@
+"""Tolerances, and tables of counts for all tests."""
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+EXACT = 1e-12  # of I(X;C): what an exact solver may miss
+ROUNDING = 1e-14  # of itself: what a formula may miss
+
+# Kernels compile during the first example, so a time limit per example would only flake.
+settings.register_profile("vocabfold", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("vocabfold")
+
+
+@st.composite
+def tables(draw, max_values=7, max_count=12, min_values=1):
+    """Small tables with ties, zeros and one-class values on purpose; at least one row."""
+    count = st.one_of(st.sampled_from([0, 0, 1, 1, 2, 3]), st.integers(0, max_count))
+    pair = st.tuples(count, count)
+    pairs = draw(st.lists(pair, min_size=min_values, max_size=max_values).filter(lambda p: any(map(any, p))))
+    return [neg for neg, _ in pairs], [pos for _, pos in pairs]
+
+
+def beta_counts(n_values, seed=0, rows=10**6, a=1.0, b=3.0):
+    """Many values with nearly as many distinct rates."""
+    rng = np.random.default_rng(seed)
+    n_rows = rng.integers(1, rows, n_values)
+    pos = rng.binomial(n_rows, rng.beta(a, b, n_values))
+    return n_rows - pos, pos

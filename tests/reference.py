@@ -1,0 +1,142 @@
+"""Plain, slow, obviously right: what vocabfold computes, from the definitions; no numba, no vocabfold."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, product
+
+Counts = Sequence[int]
+
+
+def grouped(neg: Counts, pos: Counts, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The counts of each group, as plain integers."""
+    groups: dict[int, tuple[int, int]] = {}
+    for n, p, i in zip(neg, pos, ids, strict=True):
+        old = groups.get(i, (0, 0))
+        groups[i] = (old[0] + int(n), old[1] + int(p))
+    return tuple(groups[i] for i in sorted(groups))
+
+
+def information(neg: Counts, pos: Counts, ids: Sequence[int]) -> float:
+    """I(Z;C) from its definition, with 60 digits before the last rounding, in nats."""
+    return float(_information(grouped(neg, pos, ids)))
+
+
+@cache
+def _information(table: tuple[tuple[int, int], ...]) -> Decimal:
+    with localcontext() as context:
+        context.prec = 60
+        rows = Decimal(sum(neg + pos for neg, pos in table))
+        labels = [Decimal(sum(pair[c] for pair in table)) for c in (0, 1)]
+        result = Decimal(0)
+        for pair in table:
+            for c in (0, 1):
+                if pair[c]:
+                    joint = Decimal(pair[c]) / rows
+                    result += joint * (Decimal(pair[c]) * rows / (labels[c] * sum(pair))).ln()
+        return result
+
+
+def total(neg: Counts, pos: Counts) -> float:
+    """I(X;C)."""
+    return information(neg, pos, range(len(neg)))
+
+
+def loss(neg: Counts, pos: Counts, ids: Sequence[int]) -> float:
+    """I(X;C) - I(Z;C), likewise."""
+    with localcontext() as context:
+        context.prec = 60
+        return float(_information(grouped(neg, pos, range(len(neg)))) - _information(grouped(neg, pos, ids)))
+
+
+def partitions(n_values: int, size: int) -> Iterator[list[int]]:
+    """Every way to give n_values values at most `size` ids, consecutive or not, up to renaming."""
+
+    def extend(ids: list[int], used: int) -> Iterator[list[int]]:
+        if len(ids) == n_values:
+            yield ids
+            return
+        for new in range(min(used + 1, size)):
+            yield from extend([*ids, new], max(used, new + 1))
+
+    return extend([], 0)
+
+
+def best_of_all(neg: Counts, pos: Counts, size: int) -> float:
+    """The most information that any function of the value with `size` results keeps."""
+    return max(information(neg, pos, ids) for ids in partitions(len(neg), size))
+
+
+def merged(neg: Counts, pos: Counts) -> list[tuple[int, int]]:
+    """The distinct rates, rising, with their counts summed; rates compared as fractions."""
+    rates: dict[Fraction, tuple[int, int]] = {}
+    for n, p in zip(neg, pos, strict=True):
+        n, p = int(n), int(p)
+        if n + p:
+            old = rates.get(Fraction(p, n + p), (0, 0))
+            rates[Fraction(p, n + p)] = (old[0] + n, old[1] + p)
+    return [rates[rate] for rate in sorted(rates)]
+
+
+def segments(table: Sequence[tuple[int, int]], cuts: Sequence[int]) -> list[tuple[int, int]]:
+    """The counts of the segments between the cuts."""
+    ends = [0, *cuts, len(table)]
+    return [
+        (sum(n for n, _ in table[a:b]), sum(p for _, p in table[a:b]))
+        for a, b in zip(ends, ends[1:], strict=False)
+    ]
+
+
+def best_consecutive(neg: Counts, pos: Counts, size: int) -> float:
+    """The same over the consecutive partitions of the distinct rates, by trying all."""
+    table = merged(neg, pos)
+    size = min(size, len(table))
+    return max(
+        float(_information(tuple(segments(table, cuts))))
+        for cuts in combinations(range(1, len(table)), size - 1)
+    )
+
+
+def best_by_programme(neg: Counts, pos: Counts, max_size: int) -> list[float]:
+    """The best information for each size from 1 on, by the programme as defined, O(size * K**2)."""
+    table = merged(neg, pos)
+    whole = tuple(segments(table, ()))[0]
+
+    @cache
+    def term(a: int, b: int) -> Decimal:
+        n, p = segments(table[a:b], ())[0]
+        with localcontext() as context:
+            context.prec = 60
+            rows = Decimal(sum(whole))
+            return sum(
+                (
+                    Decimal(x) / rows * (Decimal(x) * rows / (Decimal(n + p) * Decimal(y))).ln()
+                    for x, y in zip((n, p), whole, strict=True)
+                    if x
+                ),
+                Decimal(0),
+            )
+
+    last = len(table)
+    best: list[Decimal | None] = [None] * (last + 1)
+    best[0] = Decimal(0)
+    result: list[float] = []
+    for _ in range(max_size):
+        best = [
+            max((best[a] + term(a, b) for a in range(b) if best[a] is not None), default=None)
+            for b in range(last + 1)
+        ]
+        result.append(result[-1] if best[last] is None else float(best[last]))
+    return result
+
+
+def best_split(columns: Sequence[tuple[Counts, Counts]], budget: int) -> float:
+    """The most that the columns can keep together with `budget` ids, by trying all splits."""
+    curves = [best_by_programme(neg, pos, min(budget, len(merged(neg, pos)))) for neg, pos in columns]
+    splits = product(*(range(1, len(curve) + 1) for curve in curves))
+    return max(
+        sum(curve[size - 1] for curve, size in zip(curves, sizes, strict=True))
+        for sizes in splits
+        if sum(sizes) <= budget
+    )

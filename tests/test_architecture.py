@@ -1,0 +1,60 @@
+"""The shape of the package: who may import whom, what stays light, which names are public."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import vocabfold
+
+ROOT = Path(vocabfold.__file__).parent
+
+ALLOWED = {
+    "errors": set(),
+    "checks": {"errors"},
+    "information": set(),
+    "order": {"information"},
+    "solve": {"errors", "information", "order"},
+    "budget": set(),
+    "folding": {"errors", "checks", "information", "order", "solve", "budget"},
+}
+HEAVY = ["numba", "numpy", "duckdb", "sklearn", "pyspark", "pandas", "scipy"]
+
+
+def modules():
+    return [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.rglob("*.py"))]
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.name != "__init__"], ids=str)
+def test_imports_go_one_way(module):
+    step = module.parts[0]
+    found = set()
+    for node in ast.walk(ast.parse((ROOT / module).with_suffix(".py").read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "vocabfold":
+            parts = node.module.split(".")[1:]
+            found |= {parts[0]} if parts else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("vocabfold.")}
+    assert found - {step} <= ALLOWED[step]
+
+
+def test_every_public_name_survives_the_import_of_all_modules():
+    for module in modules():
+        import_module(".".join(["vocabfold", *(part for part in module.parts if part != "__init__")]))
+    assert vocabfold.__all__ == sorted(vocabfold.__all__)
+    assert all(callable(getattr(vocabfold, name)) for name in vocabfold.__all__)
+    assert set(vocabfold.__all__) <= set(dir(vocabfold))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'vocabfold' has no attribute 'unfold'"):
+        vocabfold.unfold  # noqa: B018
+
+
+def test_the_import_is_light():
+    code = f"import sys, vocabfold; print([m for m in {HEAVY} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,45 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vocabfold.budget import by_information, uniform
+
+limits = st.lists(st.integers(1, 50), min_size=1, max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("n_rates", "budget", "sizes"),
+    [
+        ([100, 100, 100], 9, [3, 3, 3]),
+        ([100, 100, 100], 11, [4, 4, 3]),
+        ([2, 100, 100], 12, [2, 5, 5]),
+        ([1, 1, 100], 12, [1, 1, 10]),
+        ([4, 5], 100, [4, 5]),
+        ([4, 5], 2, [1, 1]),
+    ],
+)
+def test_uniform_gives_what_one_cannot_use_to_the_others(n_rates, budget, sizes):
+    assert uniform(n_rates, budget) == sizes
+
+
+@pytest.mark.parametrize(
+    ("n_rates", "informations", "budget", "sizes"),
+    [
+        ([100, 100], [0.3, 0.1], 8, [6, 2]),
+        ([100, 100], [0.3, 0.0001], 8, [7, 1]),
+        ([3, 100, 100], [0.9, 0.1, 0.1], 11, [3, 4, 4]),
+        ([1, 1], [0.0, 0.0], 5, [1, 1]),
+        ([50, 1], [1e-30, 0.0], 5, [4, 1]),
+    ],
+)
+def test_by_information_is_proportional_within_what_columns_can_use(n_rates, informations, budget, sizes):
+    assert by_information(n_rates, informations, budget) == sizes
+
+
+@given(limits, st.data())
+def test_the_budget_is_spent_exactly_or_every_rate_has_an_id(n_rates, data):
+    budget = data.draw(st.integers(len(n_rates), 500))
+    informations = [data.draw(st.floats(1e-9, 1)) if rates > 1 else 0.0 for rates in n_rates]
+    for sizes in (uniform(n_rates, budget), by_information(n_rates, informations, budget)):
+        assert sum(sizes) == min(budget, sum(n_rates))
+        assert all(1 <= size <= rates for size, rates in zip(sizes, n_rates, strict=True))
