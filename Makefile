@@ -26,10 +26,10 @@ full: test ## + the slow tests, and all tests without the compiler
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow"
 
 bench: $(VENV)/.bench ## small benchmarks, a minute
-	$(BIN)/python benchmarks/speed/run.py --small
+	$(BIN)/python -m benchmarks.speed.run --small
 
 figures: $(VENV)/.bench ## the benchmarks at full size, with plots, half an hour
-	$(BIN)/python benchmarks/speed/run.py
+	$(BIN)/python -m benchmarks.speed.run
 
 format: $(VENV)/.test ## put the code into shape
 	$(BIN)/ruff format .

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vocabfold.information import product_error
 
-_SMALL = 512  # pairs below this in both counts go through a table of 2 MB, which stays in the cache
+_MAX_SIDE = 512  # of the table of small pairs: 2 MB, which stays in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +45,19 @@ class Curve:
 
 def order(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> Curve:
     """Sort values by pos/(neg+pos), merge equal rates and cumulate, in about linear time."""
-    counts, large = _tabulate(neg, pos)
+    side = 1  # a power of two; the table has no more cells than there are values
+    while side < _MAX_SIDE and 4 * side * side <= neg.size:
+        side *= 2
+    counts, large = _tabulate(neg, pos, side)
     counts[0] = 0  # values without rows have no rate
     small = np.flatnonzero(counts)
-    pair_neg = np.concatenate([small // _SMALL, neg[large]])
-    pair_pos = np.concatenate([small % _SMALL, pos[large]])
+    pair_neg = np.concatenate([small // side, neg[large]])
+    pair_pos = np.concatenate([small % side, pos[large]])
     n_values = np.concatenate([counts[small], np.ones(large.size, np.int64)])
     rank, n_rates = _rank(pair_neg, pair_pos)
     rank_of_small = np.full(counts.size, -1, np.int32)
     rank_of_small[small] = rank[: small.size]
-    position = _look_up(neg, pos, rank_of_small)
+    position = _look_up(neg, pos, rank_of_small, side)
     position[large] = rank[small.size :]
     return Curve(
         _cumulate(rank, pair_neg * n_values, n_rates),
@@ -104,19 +107,21 @@ def _remainder(
 
 
 @njit(cache=True)
-def _tabulate(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the values of each small pair (at neg * _SMALL + pos), and list all the others."""
-    counts = np.zeros(_SMALL * _SMALL, np.int64)
+def _tabulate(
+    neg: NDArray[np.int64], pos: NDArray[np.int64], side: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the values of each small pair (at neg * side + pos), and list all the others."""
+    counts = np.zeros(side * side, np.int64)
     n_large = 0
     for i in range(neg.size):
-        if neg[i] | pos[i] < _SMALL:  # as _SMALL is a power of two: both are below it
-            counts[neg[i] * _SMALL + pos[i]] += 1
+        if neg[i] | pos[i] < side:  # side is a power of two, so both are below it
+            counts[neg[i] * side + pos[i]] += 1
         else:
             n_large += 1
     large = np.empty(n_large, np.int64)
     n_large = 0
     for i in range(neg.size):
-        if neg[i] | pos[i] >= _SMALL:
+        if neg[i] | pos[i] >= side:
             large[n_large] = i
             n_large += 1
     return counts, large
@@ -124,13 +129,13 @@ def _tabulate(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> tuple[NDArray[n
 
 @njit(cache=True)
 def _look_up(
-    neg: NDArray[np.int64], pos: NDArray[np.int64], rank_of_small: NDArray[np.int32]
+    neg: NDArray[np.int64], pos: NDArray[np.int64], rank_of_small: NDArray[np.int32], side: int
 ) -> NDArray[np.int32]:
     """Return the rank of every value whose pair is small, and -1 for the others."""
     position = np.empty(neg.size, np.int32)
     for i in range(neg.size):
-        if neg[i] | pos[i] < _SMALL:
-            position[i] = rank_of_small[neg[i] * _SMALL + pos[i]]
+        if neg[i] | pos[i] < side:
+            position[i] = rank_of_small[neg[i] * side + pos[i]]
         else:
             position[i] = -1
     return position

@@ -68,6 +68,13 @@ def segment_loss(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> fl
     return max(0.0, values - _told(table, scale, a, b))
 
 
+@njit(cache=True, inline="always")
+def _cost(table: NDArray[np.float64], scale: Scale, best: NDArray[np.float64], start: int, end: int) -> float:
+    """Return the cost of the best partition up to `start` and a last segment [start, end) at no price."""
+    cost: float = best[start] + segment_loss(table, scale, start, end)
+    return cost
+
+
 @njit(cache=True)
 def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[float, NDArray[np.int32]]:
     """Partition so that the loss plus the price of every segment is least.
@@ -89,7 +96,7 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
         while head < tail and since[head + 1] <= here:
             head += 1
         start = queue[head]
-        best[here] = best[start] + segment_loss(table, scale, start, here) + price
+        best[here] = _cost(table, scale, best, start, here) + price
         previous[here] = start
         if here == last:
             break
@@ -97,7 +104,7 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
         while tail >= head:
             rival = queue[tail]
             behind = max(since[tail], here + 1)
-            if _wins(table, scale, best, here, rival, behind):
+            if _cost(table, scale, best, here, behind) < _cost(table, scale, best, rival, behind):
                 tail -= 1
             else:
                 break
@@ -109,7 +116,9 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
         rival = queue[tail]
         step = 1
         ahead = min(behind + step, last)
-        while ahead > behind and not _wins(table, scale, best, here, rival, ahead):
+        while ahead > behind and _cost(table, scale, best, rival, ahead) <= _cost(
+            table, scale, best, here, ahead
+        ):
             behind = ahead
             step *= 2
             ahead = min(behind + step, last)
@@ -117,7 +126,7 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
             continue
         while ahead - behind > 1:
             middle = (ahead + behind) // 2
-            if _wins(table, scale, best, here, rival, middle):
+            if _cost(table, scale, best, here, middle) < _cost(table, scale, best, rival, middle):
                 ahead = middle
             else:
                 behind = middle
@@ -125,20 +134,6 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
         queue[tail] = here
         since[tail] = ahead
     return best[last], previous
-
-
-@njit(cache=True, inline="always")
-def _wins(
-    table: NDArray[np.float64],
-    scale: Scale,
-    best: NDArray[np.float64],
-    start: int,
-    rival: int,
-    end: int,
-) -> bool:
-    """Tell whether a last segment [start, end) is strictly better than [rival, end)."""
-    ours = best[start] + segment_loss(table, scale, start, end)
-    return bool(ours < best[rival] + segment_loss(table, scale, rival, end))
 
 
 @njit(cache=True)
@@ -160,7 +155,7 @@ def narrow_pass(
     for here in range(1, last + 1):
         least = np.inf
         for start in range(min(earlier[here], later[here]), max(earlier[here], later[here]) + 1):
-            cost = best[start] + segment_loss(table, scale, start, here)
+            cost = _cost(table, scale, best, start, here)
             if cost < least:
                 least = cost
                 previous[here] = start
@@ -207,7 +202,7 @@ def layer_pass(
             if here + stride <= last:
                 final = min(final, previous[here + stride])
             for start in range(first, final + 1):
-                loss = before[start] + segment_loss(table, scale, start, here)
+                loss = _cost(table, scale, before, start, here)
                 if loss < best[here]:
                     best[here] = loss
                     previous[here] = start

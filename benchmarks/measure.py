@@ -1,0 +1,72 @@
+"""Time a call, watch its memory, and keep the rows: what all benchmarks share."""
+
+import csv
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RUNS = Path(__file__).parent / "runs"
+
+
+def timed(repeats: int, call: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, dict[str, float]]:
+    """Return the result of a call, and its least and largest time over the repeats, in seconds."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = call(*args, **options)
+        seconds.append(time.perf_counter() - start)
+    return result, {"seconds": min(seconds), "slowest": max(seconds), "repeats": repeats}
+
+
+def extra_memory(call: Callable[..., Any], *args: Any) -> float:
+    """Return by how many megabytes a call raises the peak memory of this process; Linux only."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return float("nan")
+
+    def megabytes(field: str) -> float:
+        line = next(line for line in status.read_text().splitlines() if line.startswith(field))
+        return int(line.split()[1]) / 1024
+
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = megabytes("VmRSS")
+    call(*args)
+    return megabytes("VmHWM") - before
+
+
+def facts(packages: Sequence[str]) -> dict[str, str]:
+    """Return what a reader needs to judge and repeat a run: date, commit, machine, versions."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return {
+        "date": date.today().isoformat(),
+        "commit": commit.stdout.strip() or "unknown",
+        "machine": f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}",
+        "versions": ", ".join(f"{name} {version(name)}" for name in packages),
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    names = (
+        [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        if info.exists()
+        else []
+    )
+    return names[0].split(":")[1].strip() if names else platform.machine()
+
+
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Keep the raw rows, with the union of their fields as columns."""
+    fields = list(dict.fromkeys(field for row in rows for field in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fields)
+        writer.writeheader()
+        writer.writerows(rows)
