@@ -81,8 +81,8 @@ def rivals(small: bool) -> Iterator[Row]:
         rank = np.arange(n_values, dtype=np.float32)[:, None]
         both, label, weight = np.vstack([rank, rank]), np.repeat([0, 1], n_values), np.concatenate([neg, pos])
         tree = DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=size)
-        ids, times = timed(2, lambda *rows: tree.fit(*rows).apply(rank), both, label, weight)
-        yield rival("scikit-learn tree", neg, pos, ids, size, times)
+        _, times = timed(2, tree.fit, both, label, weight)
+        yield rival("scikit-learn tree", neg, pos, tree.apply(rank), size, times)
 
         rate = pos / (neg + pos)
         result, times = timed(1, kmeans1d.cluster, rate, size)
@@ -151,7 +151,7 @@ def main() -> None:
                 flush=True,
             )
     if not options.small:
-        about = facts(PACKAGES) | {"command": " ".join(["python", *sys.argv])}
+        about = facts(PACKAGES) | {"command": " ".join(["python -m benchmarks.speed.run", *sys.argv[1:]])}
         folder = RUNS / f"{about['date']}-speed"
         folder.mkdir(parents=True, exist_ok=True)
         write_csv(folder / "raw.csv", rows)
