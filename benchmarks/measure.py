@@ -1,6 +1,7 @@
 """Time a call, watch its memory, and keep the rows: what all benchmarks share."""
 
 import csv
+import ctypes
 import os
 import platform
 import subprocess
@@ -34,6 +35,7 @@ def extra_memory(call: Callable[..., Any], *args: Any) -> float:
         line = next(line for line in status.read_text().splitlines() if line.startswith(field))
         return int(line.split()[1]) / 1024
 
+    ctypes.CDLL(None).malloc_trim(0)  # return what is free, or the call could hide in it
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     before = megabytes("VmRSS")
     call(*args)
@@ -70,3 +72,18 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         writer = csv.DictWriter(file, fields)
         writer.writeheader()
         writer.writerows(rows)
+
+
+def read_csv(path: Path) -> list[dict[str, Any]]:
+    """Read raw rows back; empty cells are left out."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{k: _number(v) for k, v in row.items() if v} for row in csv.DictReader(file)]
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,27 +1,89 @@
-"""Raw rows of the speed benchmark -> README.md with tables, and one plot. Nothing in them is typed by hand."""
+"""Raw rows of the speed benchmark -> tables and a plot; nothing in them is typed by hand.
+
+python -m benchmarks.speed.report RUN     makes them again from the raw rows of a run, and the project's README
+"""
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.measure import read_csv
 
 Row = dict[str, Any]
 Cell = Callable[[Row], str]
 
 
-def write_report(folder: Path, rows: Sequence[Row], about: dict[str, str]) -> None:
+def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
     """Write the tables of all parts that were run, and the plot."""
-    texts = ["# Speed of the exact fold\n", *(f"- {name}: {text}" for name, text in about.items()), ""]
+    texts = ["# Speed of the exact fold\n", *(f"- {fact['fact']}: {fact['is']}" for fact in about), ""]
     for part, (title, cells) in TABLES.items():
         chosen = [row for row in rows if row["part"] == part]
         if chosen:
             texts += [f"## {title}\n", _table(chosen, cells), *_remarks(part, chosen)]
-    (folder / "README.md").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
     budgets = [row for row in rows if row["part"] == "criteo"]
     if budgets:
         _plot(folder, budgets)
+
+
+def headlines(rows: Sequence[Row]) -> str:
+    """Return the table for the project's README."""
+
+    def find(part: str, **wanted: Any) -> Row:
+        return next(row for row in rows if row["part"] == part and wanted.items() <= row.items())
+
+    def against(method: str) -> str:
+        mine, rival = (find("rivals", method=m, n_values=10**6, size=256) for m in ("exact", method))
+        longer, worse = rival["seconds"] / mine["seconds"], rival["loss"] / mine["loss"]
+        return f"takes {longer:.3g} times as long, loses {worse:.3g} times as much"
+
+    table = find("criteo", method="exact", budget=10_000)
+    worst = max(
+        (row for row in rows if row["part"] == "criteo" and "extra_mb" in row), key=lambda row: row["seconds"]
+    )
+    growth = [row for row in rows if row["part"] == "growth"]
+    lines = [
+        ("what", "figure"),
+        ("---", "---"),
+        ("a million distinct rates into 256 ids", f"{find('size', size=256)['seconds']:.2f} s on one core"),
+        ("the same into 65,536 ids", f"{find('size', size=65_536)['seconds']:.2f} s"),
+        ("growth of the time from 10,000 to 10 million rates", f"exponent {_slope(growth, 256):.2f}"),
+        ("scikit-learn's entropy tree on the same counts, 256 leaves", against("scikit-learn tree")),
+        ("the same tree, its rows sorted for it", against("scikit-learn tree, rows sorted for it")),
+        ("kmeans1d on the rates, 256 clusters", against("kmeans1d")),
+        (
+            f"26 columns, {table['n_values']:,} values into {table['size']:,} ids",
+            f"{table['seconds']:.2f} s, {table['loss'] / table['total']:.1g} of the information lost",
+        ),
+        (
+            "the slowest of six budgets up to 160,000",
+            f"{worst['seconds']:.2f} s, {worst['extra_mb']:,.0f} MB beyond the counts",
+        ),
+        (
+            "`import vocabfold`",
+            f"{find('start', method='import vocabfold')['seconds']:.2f} s with Python's own start",
+        ),
+        ("a fold in a new process", f"{find('start', method='fold in a new process')['seconds']:.2f} s"),
+        (
+            "the first fold ever, which compiles",
+            f"{find('start', method='first fold ever, compiles')['seconds']:.1f} s",
+        ),
+    ]
+    return "\n".join(f"| {what} | {figure} |" if what != "---" else "|---|---|" for what, figure in lines)
+
+
+def update_readme(path: Path, rows: Sequence[Row]) -> None:
+    """Replace the table between the two marks."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    path.write_text(f"{before}{BEGIN}\n{headlines(rows)}\n{END}{after}", encoding="utf-8")
+
+
+BEGIN = "<!-- figures: made by benchmarks/speed/report.py -->"
+END = "<!-- end of figures -->"
 
 
 def _number(field: str, form: str) -> Cell:
@@ -119,3 +181,10 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(folder / "budget.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    run = Path(sys.argv[1])
+    raw = read_csv(run / "raw.csv")
+    write_report(run, raw, read_csv(run / "about.csv"))
+    update_readme(Path("README.md"), raw)

@@ -331,7 +331,7 @@ def _fold(curve: Curve, cuts: Cuts, floor: float) -> Fold:
     )
     # A value without rows has position -1, which reads the entry appended here.
     ids = np.append(id_of_rate, _prior_id(curve, cuts))[curve.position]
-    return Fold(ids, cuts.size + 1, kept, _total(curve), loss, kept + gap, gap)
+    return Fold(ids, cuts.size + 1, kept, kept + loss, loss, kept + gap, gap)
 
 
 def _prior_id(curve: Curve, cuts: Cuts) -> np.int32:
