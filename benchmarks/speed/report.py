@@ -4,13 +4,12 @@ python -m benchmarks.speed.report RUN     makes them again from the raw rows of 
 """
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.measure import read_csv
+from benchmarks.measure import RUNS, read_csv
 
 Row = dict[str, Any]
 Cell = Callable[[Row], str]
@@ -184,7 +183,7 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
 
 
 if __name__ == "__main__":
-    run = Path(sys.argv[1])
+    run = max(RUNS.glob("*-speed"))
     raw = read_csv(run / "raw.csv")
     write_report(run, raw, read_csv(run / "about.csv"))
-    update_readme(Path("README.md"), raw)
+    update_readme(RUNS.parents[1] / "README.md", raw)

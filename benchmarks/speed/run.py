@@ -165,7 +165,7 @@ def main() -> None:
             folder / "about.csv", facts_table := [{"fact": name, "is": text} for name, text in about.items()]
         )
         write_report(folder, rows, facts_table)
-        print(f"kept in {folder}; for the project's README: python -m benchmarks.speed.report {folder}")
+        print(f"kept in {folder.name}; `python -m benchmarks.speed.report` puts it into the README")
 
 
 if __name__ == "__main__":

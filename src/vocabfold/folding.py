@@ -23,14 +23,9 @@ _MAX_CURVE = 4096  # sizes that `curve` returns unless told otherwise
 Cuts = NDArray[np.int64]
 
 
-def _solve_exact(curve: Curve, size: int) -> Cuts:
-    return exact.solve([curve], size).cuts[0]
-
-
-_METHODS: dict[str, Callable[[Curve, int], Cuts]] = {
-    "exact": _solve_exact,
-    "dynamic": dynamic.solve,
-}
+# Every method but "exact", which runs in any case.
+_SOLVERS: dict[str, Callable[[Curve, int], Cuts]] = {"dynamic": dynamic.solve}
+_METHODS = ("exact", *_SOLVERS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,7 +162,7 @@ def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") ->
     size = checks.at_least("size", size, 1)
     ordered = order(*checks.counts(neg, pos))
     best = exact.solve([ordered], size)
-    cuts = best.cuts[0] if method == "exact" else _METHODS[method](ordered, best.sizes[0])
+    cuts = _SOLVERS[method](ordered, best.sizes[0]) if method in _SOLVERS else best.cuts[0]
     return _fold(ordered, cuts, best.floors[0])
 
 
@@ -311,8 +306,8 @@ def _fold_all(
             sizes = by_information(n_rates, totals, budget)
         own = [exact.solve([curve], size) for curve, size in zip(curves, sizes, strict=True)]
         floors, cuts = [one.floors[0] for one in own], [one.cuts[0] for one in own]
-    if method != "exact":
-        cuts = [_METHODS[method](curve, size) for curve, size in zip(curves, sizes, strict=True)]
+    if method in _SOLVERS:
+        cuts = [_SOLVERS[method](curve, size) for curve, size in zip(curves, sizes, strict=True)]
     return [_fold(*parts) for parts in zip(curves, cuts, floors, strict=True)]
 
 
@@ -336,9 +331,9 @@ def _fold(curve: Curve, cuts: Cuts, floor: float) -> Fold:
 
 def _prior_id(curve: Curve, cuts: Cuts) -> np.int32:
     """Return the id of the overall rate; borders between ids are midway between the rates beside the cut."""
-    neg, pos = np.diff(curve.cum_neg), np.diff(curve.cum_pos)
-    rate = pos / (neg + pos)
-    borders = (rate[cuts - 1] + rate[cuts]) / 2
+    beside = np.stack([cuts - 1, cuts])
+    neg, pos = (cum[beside + 1] - cum[beside] for cum in (curve.cum_neg, curve.cum_pos))
+    borders = (pos / (neg + pos)).mean(axis=0)
     return np.int32(np.searchsorted(borders, curve.cum_pos[-1] / curve.rows, side="right"))
 
 

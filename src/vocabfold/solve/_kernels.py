@@ -62,8 +62,6 @@ def _told(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
 @njit(cache=True, inline="always")
 def segment_loss(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
     """Return the loss of the segment [a, b), in nats times rows."""
-    if b - a == 1:
-        return 0.0
     values: float = (table[b, 3] - table[a, 3]) + (table[b, 4] - table[a, 4])
     return max(0.0, values - _told(table, scale, a, b))
 

@@ -199,7 +199,7 @@ def _noise(total: float, size: int) -> float:
 
 def _chord(few: _Point, many: _Point) -> float:
     """Return the price at which both points cost the same; what lies between them costs no more."""
-    return (few.cost(0.0) - many.cost(0.0)) / (many.size - few.size)
+    return max(0.0, few.cost(0.0) - many.cost(0.0)) / (many.size - few.size)
 
 
 def _mix(few: _Point, many: _Point, budget: int, price: float) -> float:
