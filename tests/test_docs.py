@@ -47,4 +47,4 @@ def test_the_demo_runs():
 
 def test_the_small_benchmark_runs_without_the_rivals():
     out = run("-m", "benchmarks.speed.run", "--small", "--parts", "size,growth,criteo")
-    assert out.count("part=criteo") == 12
+    assert out.count("part=criteo") == 20

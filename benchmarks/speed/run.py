@@ -110,7 +110,7 @@ def criteo(small: bool) -> Iterator[Row]:
     scale = 0.001 if small else 1.0
     columns = criteo_shaped.columns(scale)
     n_values = sum(neg.size for neg, _ in columns.values())
-    for thousands in (10, 20, 40, 80, 120, 160):
+    for thousands in (0.1, 0.3, 1, 3, 10, 20, 40, 80, 120, 160):
         budget = max(26, int(thousands * 1000 * scale))
         table, times = timed(3, vf.fold_table, columns, budget)
         losses = {"total": table.total, "loss": table.loss, "gap": table.gap}

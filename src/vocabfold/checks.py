@@ -42,13 +42,20 @@ def counts(neg: ArrayLike, pos: ArrayLike) -> tuple[NDArray[np.int64], NDArray[n
         )
     if negative.size == 0:
         raise InputError("neg and pos are empty; at least one value is needed.")
-    # In float64 first: int64 could overflow here.
-    rows = negative.sum(dtype=np.float64) + positive.sum(dtype=np.float64)
+    rows = _sum(negative) + _sum(positive)
     if rows == 0:
         raise InputError("all counts are zero; at least one row is needed.")
-    if rows > 2 * MAX_ROWS or int(negative.sum()) + int(positive.sum()) > MAX_ROWS:
-        raise _too_many(f"the counts sum to {rows:.6g}")
+    if rows > MAX_ROWS:
+        raise _too_many(f"the counts sum to {rows:,}")
     return negative, positive
+
+
+def _sum(array: NDArray[np.int64]) -> int:
+    """Return the sum of non-negative counts without overflow."""
+    if int(array.max()) < 2**62 // array.size:
+        return int(array.sum())
+    high, low = int((array >> 32).sum()), int((array & (2**32 - 1)).sum())
+    return (high << 32) + low
 
 
 def _whole_numbers(name: str, given: ArrayLike) -> NDArray[np.int64]:
@@ -65,7 +72,7 @@ def _whole_numbers(name: str, given: ArrayLike) -> NDArray[np.int64]:
         _refuse(name, array, [not isinstance(count, numbers.Integral) for count in array])
     elif array.dtype.kind not in "iub":
         raise InputError(f"{name} must hold whole numbers, got an array of {array.dtype}.")
-    if array.size and array.dtype.kind not in "ub":
+    if array.size and array.min() < 0:
         _refuse(name, array, array < 0)
     if array.size and array.max() > MAX_ROWS:
         raise _too_many(f"{name} holds a count of {int(array.max()):,}")

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from vocabfold.order import Curve
 from vocabfold.solve._kernels import Scale, narrow_pass, price_pass, scale_of, tabulate, trace
 
-_FEW = 8  # beginnings to try per position, up to which trying them all beats a full pass
+_FEW = 8  # beginnings per position, up to which trying them all beats a full pass
+_SHORT = 64  # rates, up to which a full pass costs nothing
 _THIN = 1000  # rates, below which a first price is not worth a thinned copy
 
 
@@ -247,7 +248,7 @@ def _pass(columns: list[_Column], price: float, between: tuple[_Point, _Point] |
     for i, column in enumerate(columns):
         cost_of_id = price * column.rows
         windows = [point.previous[i] for point in between] if between else []
-        if windows and _width(*windows) <= _FEW * column.n_rates:
+        if windows and column.n_rates > _SHORT and _width(*windows) <= _FEW * column.n_rates:
             cost, begin = narrow_pass(column.table, column.scale, cost_of_id, *windows)
             is_full = False
         else:
