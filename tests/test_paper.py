@@ -3,6 +3,8 @@
 Tested on F from the definition (`reference`) and on our gain, so that both the statement and the code are.
 """
 
+from math import gcd
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -82,3 +84,14 @@ def test_quadrangle_inequality_crossing_segments_lose_no_more_than_nested_ones(c
         return reference.total(neg, pos) * (sum(neg) + sum(pos))
 
     assert loss(a, c) + loss(b, d) <= loss(a, d) + loss(b, c) + 1e-12
+
+
+def test_few_rates_n_rows_have_at_most_2_to_the_third_n_to_the_two_thirds():
+    n_rates = rows = 0
+    for denominator in range(1, 60):
+        for numerator in range(denominator + 1):
+            if gcd(numerator, denominator) == 1:
+                n_rates += 1
+                rows += denominator
+                assert n_rates**3 <= 2 * rows**2
+    assert n_rates > 1000

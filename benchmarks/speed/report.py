@@ -169,10 +169,11 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
             if row["method"] == method and row["loss"]
         ]
         axes.loglog(*zip(*points, strict=True), style, color="black", label=label, markersize=5)
-    budgets = sorted({row["budget"] for row in rows})
+    budgets = sorted({row["budget"] for row in rows if row["loss"]})
     axes.set_xticks(budgets, [f"{budget:,}" for budget in budgets], rotation=45)
     axes.minorticks_off()
-    axes.set_xlabel("ids in all")
+    lossless = max(row["size"] for row in rows)
+    axes.set_xlabel(f"ids in all (nothing is lost from {lossless:,} on, the number of distinct rates)")
     axes.set_ylabel("share of information lost")
     seconds = max(row["seconds"] for row in rows if row["method"] == "exact")
     n_values = rows[0]["n_values"] / 1e6

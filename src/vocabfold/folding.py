@@ -147,7 +147,7 @@ def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") ->
     -----
     No function of the value with at most `size` results has a larger mutual information with the label, up
     to rounding (1e-15 of the total); `gap` proves it for this very result. For n values with K distinct
-    rates (K is below 1.3 N**(2/3) for N rows): O(n + K log K) time, O(n) memory.
+    rates (at most 1.26 N**(2/3) for N rows): O(n + K log K) time, O(n) memory.
 
     Examples
     --------

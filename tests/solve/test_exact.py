@@ -116,3 +116,27 @@ def test_thinned_and_full_searches_meet_in_the_same_optimum():
         assert best.sizes == [size]
         lost = loss(curve.cum_neg, curve.cum_pos, best.cuts[0])
         assert lost - best.floors[0] <= 1e-15 * total(curve)
+
+
+@pytest.mark.slow
+def test_every_size_of_many_random_curves_equals_the_programme():
+    rng = np.random.default_rng(2)
+    for seed in range(200):
+        n_values, scale = int(rng.integers(2, 150)), int(10 ** rng.uniform(0.5, 10)) + 1
+        curve = order(*beta_counts(n_values, seed, rows=scale, a=rng.uniform(0.1, 3), b=rng.uniform(0.1, 9)))
+        for size in range(1, curve.n_rates + 1):
+            best = exact.solve([curve], size)
+            assert best.sizes == [size]
+            lost = loss(curve.cum_neg, curve.cum_pos, best.cuts[0])
+            slow = loss(curve.cum_neg, curve.cum_pos, dynamic.solve(curve, size))
+            assert lost == pytest.approx(slow, rel=1e-9, abs=1e-15 * total(curve))
+            assert lost == pytest.approx(best.floors[0], rel=1e-9, abs=1e-15 * total(curve))
+
+
+@pytest.mark.slow
+def test_it_equals_the_programme_on_a_hundred_thousand_rates():
+    curve = order(*beta_counts(100_000, rows=10**9))
+    for size in (2, 7, 64, 500):
+        lost = loss(curve.cum_neg, curve.cum_pos, exact.solve([curve], size).cuts[0])
+        slow = loss(curve.cum_neg, curve.cum_pos, dynamic.solve(curve, size))
+        assert lost == pytest.approx(slow, rel=1e-9)
