@@ -1,4 +1,4 @@
-# Everything here sets up its own virtual environment first; it needs Python 3.11+ and make, nothing else.
+# Everything here sets up its own virtual environment first; it needs Python 3.11+, make and a package index.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -23,7 +23,7 @@ check: $(VENV)/.test ## format, lint, types
 
 full: test ## + the slow tests, and all tests without the compiler
 	$(BIN)/python -m pytest -m slow
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit"
 
 bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small

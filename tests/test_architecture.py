@@ -15,11 +15,13 @@ ROOT = Path(vocabfold.__file__).parent
 ALLOWED = {
     "errors": set(),
     "checks": {"errors"},
-    "information": set(),
-    "order": {"information"},
-    "solve": {"errors", "information", "order"},
+    "compiling": set(),
+    "information": {"compiling"},
+    "order": {"compiling", "information"},
+    "solve": {"errors", "compiling", "information", "order"},
     "budget": set(),
-    "folding": {"errors", "checks", "information", "order", "solve", "budget"},
+    "folds": set(),
+    "folding": {"errors", "checks", "information", "order", "solve", "budget", "folds"},
 }
 HEAVY = ["numba", "numpy", "duckdb", "sklearn", "pyspark", "pandas", "scipy"]
 

@@ -20,11 +20,14 @@ NAN, INF = float("nan"), float("inf")
         ([1, NAN], [1, 1], r"neg\[1\] is nan; counts must be whole"),
         ([1], [INF], r"pos\[0\] is inf; counts must be whole"),
         ([None, 1], [1, 1], r"neg\[0\] is None; counts must be whole"),
-        (["a"], [1], r"neg must hold whole numbers, got an array of <U1\.$"),
-        ([1], [1j], r"pos must hold whole numbers, got an array of complex128\.$"),
-        ([[1, 2]], [1], r"neg must be a flat array, got one of shape \(1, 2\)\.$"),
+        (["a"], [1], r"neg must hold whole numbers, got text\.$"),
+        ([1], [1j], r"pos must hold whole numbers, got complex128\.$"),
+        ([[1, 2]], [1], r"neg must be a list or flat array of counts, got one of shape \(1, 2\)\.$"),
         ([[1, 2], [3]], [1], r"neg must be a flat array, got nested ones of unequal length\.$"),
-        (3, [1], r"neg must be a flat array, got one of shape \(\)\.$"),
+        (3, [1], r"neg must be a list or flat array of counts, got int\.$"),
+        (None, [1], r"neg must be a list or flat array of counts, got NoneType\.$"),
+        ((n for n in [1, 2]), [1, 2], r"neg must be a list or flat array of counts, got generator\.$"),
+        (np.ma.array([1, 2], mask=[0, 1]), [1, 2], r"neg has masked entries; fill or drop them first\.$"),
         ([1, 2], [1], r"must have one entry per value each, got 2 and 1 entries\.$"),
         ([], [], r"neg and pos are empty; at least one value is needed\.$"),
         ([0, 0], [0, 0], r"all counts are zero; at least one row is needed\.$"),
@@ -77,12 +80,38 @@ def test_all_bad_columns_are_named_together():
         vf.fold_table(columns, 9)
     text = str(caught.value)
     assert "column 'a': pos[0] is -1" in text
-    assert "column 'b': its counts must be a pair (neg, pos)." in text
+    assert "column 'b': counts must be a pair (neg, pos), got int." in text
     assert "column 'say \"d\"': neg and pos must have one entry per value each, got 1 and 2 entries." in text
     assert "'c'" not in text
 
 
-@pytest.mark.parametrize(("columns", "given"), [({}, "an empty one"), ([1], "a list"), (None, "a NoneType")])
+@pytest.mark.parametrize(
+    "pair", [([1], [1], [1]), {"neg": [1], "pos": [2]}, "xy", np.ones((5, 2), int), [1], None]
+)
+def test_counts_of_a_column_must_be_a_pair(pair):
+    with pytest.raises(
+        vf.InputError, match=r"^column 'a': counts must be a pair \(neg, pos\), got \w+( of \d)?\.$"
+    ):
+        vf.fold_table({"a": pair}, 9)
+
+
+def test_a_pair_of_counts_may_be_an_array_of_two_rows():
+    assert vf.fold_table({"a": np.array([NEG, POS])}, 2)["a"].ids.tolist() == [0, 0, 1, 0, 0]
+
+
+def test_many_bad_columns_do_not_flood_the_screen():
+    with pytest.raises(vf.InputError, match=r"And 80 more columns cannot be used\.$"):
+        vf.fold_table({f"c{i}": ([1], [-1]) for i in range(100)}, 200)
+
+
+def test_a_long_wrong_argument_is_shown_cut_off():
+    with pytest.raises(
+        vf.InputError, match=r"^size must be a whole number, got \[0, 1, 2, 3, 4, 5, \.\.\.\]\.$"
+    ):
+        vf.fold([1, 2], [2, 1], list(range(1000)))
+
+
+@pytest.mark.parametrize(("columns", "given"), [({}, "an empty one"), ([1], "list"), (None, "NoneType")])
 def test_columns_must_be_a_mapping_with_something_in_it(columns, given):
     with pytest.raises(vf.InputError, match=rf"^columns must be a mapping from names .*, got {given}\.$"):
         vf.fold_table(columns, 9)

@@ -41,10 +41,11 @@ def run(*command):
 
 def test_the_demo_runs():
     out = run("examples/demo.py")
-    assert "3 columns, 4,157 values -> 64 of 64 ids" in out
+    assert "3 columns, budget 64: 4,157 values -> 64 ids" in out
     assert "carrier id 9" in out
 
 
+@pytest.mark.jit
 def test_the_small_benchmark_runs_without_the_rivals():
     out = run("-m", "benchmarks.speed.run", "--small", "--parts", "size,growth,criteo")
     assert out.count("part=criteo") == 20

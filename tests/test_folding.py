@@ -124,6 +124,7 @@ def test_curve_is_the_optimum_of_every_size(table, max_size):
     assert informations[0] == 0
 
 
+@pytest.mark.jit
 def test_the_exact_curve_is_rising_and_concave():
     sizes, informations = vf.curve(*beta_counts(3000))
     assert sizes.size == 3000
@@ -132,6 +133,7 @@ def test_the_exact_curve_is_rising_and_concave():
     assert (np.diff(gains) <= 1e-15).all()
 
 
+@pytest.mark.jit
 def test_the_curve_stops_at_4096_unless_told_otherwise():
     neg, pos = beta_counts(6000, rows=10**8)
     sizes, _ = vf.curve(neg, pos)
@@ -180,23 +182,38 @@ def test_a_table_is_a_mapping_that_prints_itself():
     assert "site" in table
     assert table["site"].size == 2
     assert dict(table).keys() == table.sizes.keys()
-    text = repr(table)
-    assert text.startswith("FoldTable(2 columns, 5 values -> 3 of 3 ids: ")
-    assert "\n  site  Fold(3 values -> 2 ids: 100 % of " in text
+    lines = repr(table).splitlines()
+    assert lines[0].startswith("FoldTable(2 columns, budget 3: 5 values -> 3 ids: ")
+    assert lines[1].startswith("  site  3 values -> 2 ids: 100 % of ")
+    assert lines[2].startswith("  <b>   2 values -> 1 id: 0.0 % of ")
     html = table._repr_html_()
     assert "&lt;b&gt;" in html
-    assert "<b>" not in html
+    assert "<td><b></td>" not in html
     assert html.count("<tr>") == 4
+
+
+def test_names_may_be_anything_and_many():
+    counts = ([90, 45, 10], [10, 5, 30])
+    table = vf.fold_table({1: counts, ("a", 2): counts, None: counts}, 6)
+    assert table[1].size == 2
+    assert "('a', 2)  3 values" in repr(table)
+    many = repr(vf.fold_table({f"c{i}": counts for i in range(50)}, 100)).splitlines()
+    assert len(many) == 22
+    assert many[-1] == "  ... and 30 more columns"
 
 
 def test_a_fold_prints_how_much_it_keeps_and_never_hides_a_loss():
     fold = vf.fold([90, 45, 10, 70, 20], [10, 5, 30, 30, 80], 3)
-    assert repr(fold).startswith("Fold(5 values -> 3 ids: 99.74 % of 0.2043 nats kept, loss 0.00053, gap ")
+    assert repr(fold) == "Fold(5 values -> 3 ids: 99.74 % of 0.2043 nats kept, loss 0.00053, gap 0)"
     nearly = vf.fold([10**6, 10**6, 1], [10**3, 10**3 + 1, 10**6], 2)
     assert 0 < nearly.loss < 1e-9
     assert "99.999" in repr(nearly)
     assert "100 %" in repr(vf.fold([1, 2], [2, 1], 2))
     assert "<td>5</td><td>3</td><td>99.74 %</td>" in fold._repr_html_()
+    # A loss of 1e-19 of the total would need 19 digits.
+    barely = vf.fold([10**14, 10**14, 1], [10**13, 10**13 + 1, 10**14], 2)
+    assert 0 < barely.loss < 1e-15 * barely.total
+    assert "nearly 100 %" in repr(barely)
 
 
 def test_results_cannot_be_changed_by_accident():
@@ -205,6 +222,7 @@ def test_results_cannot_be_changed_by_accident():
         fold.size = 3
 
 
+@pytest.mark.jit
 def test_several_processes_share_one_cache_of_compiled_kernels(tmp_path):
     code = "import vocabfold as vf; print(vf.fold([90, 45, 10, 70, 20], [10, 5, 30, 30, 80], 3).ids)"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -43,6 +43,7 @@ def headlines(rows: Sequence[Row]) -> str:
     worst = max(
         (row for row in rows if row["part"] == "criteo" and "extra_mb" in row), key=lambda row: row["seconds"]
     )
+    budgets = {row["budget"] for row in rows if row["part"] == "criteo"}
     growth = [row for row in rows if row["part"] == "growth"]
     lines = [
         ("what", "figure"),
@@ -58,7 +59,7 @@ def headlines(rows: Sequence[Row]) -> str:
             f"{table['seconds']:.2f} s, {table['loss'] / table['total']:.1g} of the information lost",
         ),
         (
-            "the slowest of ten budgets from 100 to 160,000",
+            f"the slowest of {len(budgets)} budgets from {min(budgets):,} to {max(budgets):,}",
             f"{worst['seconds']:.2f} s, {worst['extra_mb']:,.0f} MB beyond the counts",
         ),
         (

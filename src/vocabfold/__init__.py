@@ -1,18 +1,26 @@
-"""Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label."""
+"""Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label.
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+>>> import vocabfold as vf
+>>> vf.fold(neg=[90, 45, 10, 70, 20], pos=[10, 5, 30, 30, 80], size=3).ids
+array([0, 0, 2, 1, 2], dtype=int32)
 
-if TYPE_CHECKING:
+`fold` folds one column, `fold_table` several under one budget, `curve` gives the optimum for every size.
+"""
+
+import importlib as _importlib
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
     from vocabfold.errors import InputError, VocabfoldError
-    from vocabfold.folding import Fold, FoldTable, curve, fold, fold_table
+    from vocabfold.folding import curve, fold, fold_table
+    from vocabfold.folds import Fold, FoldTable
 
 __version__ = "0.1.0.dev0"
 __all__ = ["Fold", "FoldTable", "InputError", "VocabfoldError", "curve", "fold", "fold_table"]
 
 _MODULES = {
-    "Fold": "folding",
-    "FoldTable": "folding",
+    "Fold": "folds",
+    "FoldTable": "folds",
     "InputError": "errors",
     "VocabfoldError": "errors",
     "curve": "folding",
@@ -21,14 +29,14 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     """Import a public name when it is first used, so that `import vocabfold` stays light."""
     if name not in _MODULES:
         raise AttributeError(f"module 'vocabfold' has no attribute {name!r}")
-    value = getattr(import_module(f"vocabfold.{_MODULES[name]}"), name)
+    value = getattr(_importlib.import_module(f"vocabfold.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return sorted({*globals(), *__all__})

@@ -4,8 +4,11 @@ Every function returns its argument in the form that the steps expect, or raises
 sentence that says what was given, what is allowed and what to do.
 """
 
+from __future__ import annotations
+
 import numbers
 from collections.abc import Iterable
+from reprlib import repr as short  # cut off after a few entries
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,14 +22,14 @@ def choice(name: str, given: str, allowed: Iterable[str]) -> str:
     """Return a word that must be one of a few."""
     words = list(allowed)
     if given not in words:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, words))}, got {given!r}.")
+        raise InputError(f"{name} must be one of {', '.join(map(repr, words))}, got {short(given)}.")
     return given
 
 
 def at_least(name: str, given: int, least: int, why: str = "") -> int:
     """Return a whole number with a lower limit."""
     if isinstance(given, bool | np.bool_) or not isinstance(given, numbers.Integral):
-        raise InputError(f"{name} must be a whole number, got {given!r}.")
+        raise InputError(f"{name} must be a whole number, got {short(given)}.")
     if given < least:
         raise InputError(f"{name} must be at least {least:,}{why}, got {given:,}.")
     return int(given)
@@ -60,18 +63,22 @@ def _sum(array: NDArray[np.int64]) -> int:
 
 def _whole_numbers(name: str, given: ArrayLike) -> NDArray[np.int64]:
     """Return one array of counts, whatever type of number it holds."""
+    if np.ma.is_masked(given):
+        raise InputError(f"{name} has masked entries; fill or drop them first.")
     try:
         array = np.asarray(given)
     except ValueError as error:
         raise InputError(f"{name} must be a flat array, got nested ones of unequal length.") from error
     if array.ndim != 1:
-        raise InputError(f"{name} must be a flat array, got one of shape {array.shape}.")
+        what = f"one of shape {array.shape}" if array.ndim else type(given).__name__
+        raise InputError(f"{name} must be a list or flat array of counts, got {what}.")
     if array.dtype.kind == "f":
         _refuse(name, array, ~(np.isfinite(array) & (array == np.floor(array))))
     elif array.dtype.kind == "O":
         _refuse(name, array, [not isinstance(count, numbers.Integral) for count in array])
     elif array.dtype.kind not in "iub":
-        raise InputError(f"{name} must hold whole numbers, got an array of {array.dtype}.")
+        what = "text" if array.dtype.kind in "UST" else str(array.dtype)
+        raise InputError(f"{name} must hold whole numbers, got {what}.")
     if array.size and array.min() < 0:
         _refuse(name, array, array < 0)
     if array.size and array.max() > MAX_ROWS:

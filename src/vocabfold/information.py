@@ -13,13 +13,14 @@ Prefix sums `cum_neg` and `cum_pos` have one entry more than there are rates; se
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from vocabfold.compiling import kernel
 
 _SPLITTER = 134217729.0  # 2**27 + 1, Dekker's constant for splitting a float64 into halves
 
 
-@njit(cache=True)
+@kernel
 def phi(neg: float, pos: float) -> float:
     """Return neg ln neg + pos ln pos - (neg+pos) ln (neg+pos): minus the rows times their entropy.
 
@@ -32,7 +33,7 @@ def phi(neg: float, pos: float) -> float:
     return negative + positive
 
 
-@njit(cache=True)
+@kernel
 def excess(u: float) -> float:
     """Return (1+u) ln (1+u) - u for u >= -1, accurate to a few ulp of itself."""
     if abs(u) < 0.25:
@@ -51,7 +52,7 @@ def excess(u: float) -> float:
     return (1.0 + u) * math.log(1.0 + u) - u
 
 
-@njit(cache=True)
+@kernel
 def product_error(a: float, b: float, product: float) -> float:
     """Return a*b - product exactly, for product = a*b as rounded (dekker1971)."""
     a_big = a * _SPLITTER
@@ -63,7 +64,7 @@ def product_error(a: float, b: float, product: float) -> float:
     return a_small * b_small - (((product - a_big * b_big) - a_small * b_big) - a_big * b_small)
 
 
-@njit(cache=True)
+@kernel
 def cross_product(neg: float, pos: float, base_neg: float, base_pos: float) -> tuple[float, float]:
     """Return neg*base_pos - pos*base_neg exactly, as an unevaluated sum (high, low).
 
@@ -79,7 +80,7 @@ def cross_product(neg: float, pos: float, base_neg: float, base_pos: float) -> t
     return total, low - (total - high)
 
 
-@njit(cache=True)
+@kernel
 def divergence(neg: float, pos: float, base_neg: float, base_pos: float) -> float:
     """Return the rows of a group times f of its rate (eq:f), in nats; the base must contain the group."""
     if base_neg == 0 or base_pos == 0:
@@ -94,7 +95,7 @@ def divergence(neg: float, pos: float, base_neg: float, base_pos: float) -> floa
     )
 
 
-@njit(cache=True)
+@kernel
 def gain(left_neg: float, left_pos: float, right_neg: float, right_pos: float) -> float:
     """Return what separating two groups adds to the information (eq:delta1), in nats times rows."""
     base_neg = left_neg + right_neg
@@ -120,7 +121,7 @@ def _with_ends(cuts: NDArray[np.int64], n_rates: int) -> NDArray[np.int64]:
     return np.concatenate([[0], cuts, [n_rates]])
 
 
-@njit(cache=True)
+@kernel
 def _spread(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], ends: NDArray[np.int64]) -> float:
     """Sum the divergences of all entries from the segment they are in, with a compensated sum."""
     total = 0.0

@@ -12,9 +12,9 @@ Index convention, for all solvers: segments are half-open [a, b) of the sorted r
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vocabfold.compiling import kernel
 from vocabfold.information import product_error
 
 _MAX_SIDE = 512  # of the table of small pairs: 2 MB, which stays in the cache
@@ -94,7 +94,7 @@ def _rank(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> tuple[NDArray[np.in
     return rank, int(rank[by_rate[-1]]) + 1
 
 
-@njit(cache=True)
+@kernel
 def _remainder(
     pos: NDArray[np.float64], rows: NDArray[np.float64], rate: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -106,7 +106,7 @@ def _remainder(
     return rest
 
 
-@njit(cache=True)
+@kernel
 def _tabulate(
     neg: NDArray[np.int64], pos: NDArray[np.int64], side: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -127,7 +127,7 @@ def _tabulate(
     return counts, large
 
 
-@njit(cache=True)
+@kernel
 def _look_up(
     neg: NDArray[np.int64], pos: NDArray[np.int64], rank_of_small: NDArray[np.int32], side: int
 ) -> NDArray[np.int32]:

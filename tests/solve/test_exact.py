@@ -70,6 +70,7 @@ def test_least_losses_are_those_of_every_size(table, max_size):
     np.testing.assert_allclose(losses, expected, rtol=0, atol=EXACT * total(curve) + 1e-300)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("rows", [50, 10**3, 10**6, 10**9])
 @pytest.mark.parametrize("size", [2, 3, 17, 100, 300, 1000, 1900])
 def test_it_equals_the_programme_on_thousands_of_rates(rows, size):
@@ -109,6 +110,7 @@ def test_a_wide_edge_of_the_hull_is_spliced_to_the_size_asked():
         assert lost == pytest.approx(losses[size - 1], abs=1e-15 * total(curve))
 
 
+@pytest.mark.jit
 def test_thinned_and_full_searches_meet_in_the_same_optimum():
     curve = order(*beta_counts(50_000, rows=10**7))
     for size in (2, 40, 900, 12_000, 30_000, curve.n_rates - 3):

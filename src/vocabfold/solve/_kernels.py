@@ -13,9 +13,9 @@ ones, loss(a,c) + loss(b,d) <= loss(a,d) + loss(b,c). All loops below rest on it
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vocabfold.compiling import inlined, kernel
 from vocabfold.information import cross_product, excess
 
 Scale = tuple[float, float, float, float]
@@ -28,7 +28,7 @@ def scale_of(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64]) -> Scale:
     return neg / (neg + pos), pos / (neg + pos), 1 / neg, 1 / pos
 
 
-@njit(cache=True)
+@kernel
 def tabulate(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], scale: Scale) -> NDArray[np.float64]:
     """Return the table of a curve that has both classes."""
     n_rates = cum_neg.size - 1
@@ -50,7 +50,7 @@ def tabulate(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], scale: Scal
     return table
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _told(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
     """Return the divergence of the segment [a, b) from the column's rate, in nats times rows."""
     rows = table[b, 0] - table[a, 0]
@@ -59,21 +59,21 @@ def _told(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
     return told
 
 
-@njit(cache=True, inline="always")
+@inlined
 def segment_loss(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
     """Return the loss of the segment [a, b), in nats times rows."""
     values: float = (table[b, 3] - table[a, 3]) + (table[b, 4] - table[a, 4])
     return max(0.0, values - _told(table, scale, a, b))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _cost(table: NDArray[np.float64], scale: Scale, best: NDArray[np.float64], start: int, end: int) -> float:
     """Return the cost of the best partition up to `start` and a last segment [start, end) at no price."""
     cost: float = best[start] + segment_loss(table, scale, start, end)
     return cost
 
 
-@njit(cache=True)
+@kernel
 def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[float, NDArray[np.int32]]:
     """Partition so that the loss plus the price of every segment is least.
 
@@ -145,7 +145,7 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
     return best[last], previous
 
 
-@njit(cache=True)
+@kernel
 def narrow_pass(
     table: NDArray[np.float64],
     scale: Scale,
@@ -172,7 +172,7 @@ def narrow_pass(
     return best[last], previous
 
 
-@njit(cache=True)
+@kernel
 def trace(previous: NDArray[np.int32]) -> NDArray[np.int64]:
     """Follow the beginnings back from the end; return the cuts, rising."""
     size = 0
@@ -188,7 +188,7 @@ def trace(previous: NDArray[np.int32]) -> NDArray[np.int64]:
     return cuts
 
 
-@njit(cache=True)
+@kernel
 def layer_pass(
     table: NDArray[np.float64], scale: Scale, before: NDArray[np.float64], size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

@@ -1,0 +1,28 @@
+"""How loops are compiled: with numba, kept on disk where there is a place to keep them.
+
+Kernels are plain functions of arrays and numbers, so they also run with NUMBA_DISABLE_JIT=1.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a loop when it is first called."""
+    return _compile(function)
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile a function into every kernel that calls it."""
+    return _compile(function, inline="always")
+
+
+def _compile(function: _Function, **options: Any) -> _Function:
+    try:
+        return cast(_Function, njit(cache=True, **options)(function))
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        return cast(_Function, njit(**options)(function))

@@ -1,0 +1,169 @@
+"""What a fold is: the ids, what they keep, the proof; and how it prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ROUNDING = 1e-15  # of the total: differences below are not shown
+_MAX_SHOWN = 20  # columns in a repr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fold:
+    """The fold of one column: an id for every value, and what the ids keep in nats per row (0.69 nats = 1 bit).
+
+    Attributes
+    ----------
+    ids : int32 array
+        The id of each value, 0 to size - 1, numbered by the rate of the group, rising. Values of equal
+        rate share an id; a value without rows has the id whose rates are around the overall rate.
+    size : int
+        Ids used: the size asked, or the number of distinct rates if that is smaller.
+    information : float
+        I(Z;C), what the ids tell about the label.
+    total : float
+        I(X;C), what the values tell.
+    loss : float
+        total - information, computed as a sum of non-negative terms.
+    bound : float
+        No fold of at most the size asked keeps more than this.
+    gap : float
+        bound - information, at least 0. An exact fold has a gap of 0 up to rounding.
+    """
+
+    ids: NDArray[np.int32]
+    size: int
+    information: float
+    total: float
+    loss: float
+    bound: float
+    gap: float
+
+    @property
+    def n_values(self) -> int:
+        """Values folded."""
+        return self.ids.size
+
+    def __repr__(self) -> str:
+        return f"Fold({_summary(self)})"
+
+    def _repr_html_(self) -> str:
+        return _html_table({}, self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoldTable(Mapping[str, Fold]):
+    """The folds of several columns under one budget: a mapping from name to `Fold`.
+
+    The figures are sums over the columns, each in nats per row of its own column; they are not the
+    information of the columns together, which may overlap.
+
+    Attributes
+    ----------
+    folds : dict
+        The `Fold` of each column, in the order given. Ids begin at 0 in every column.
+    sizes : dict
+        Ids of each column.
+    budget, size : int
+        Ids allowed, and ids used in all.
+    information, total, loss : float
+        As for `Fold`.
+    bound : float
+        No folds of at most `budget` ids in all keep more than this, however the budget is split.
+    gap : float
+        bound - information, at least 0.
+    """
+
+    folds: Mapping[str, Fold]
+    budget: int
+    information: float
+    total: float
+    loss: float
+    bound: float
+    gap: float
+
+    @property
+    def n_values(self) -> int:
+        """Values folded in all."""
+        return sum(fold.n_values for fold in self.folds.values())
+
+    @property
+    def size(self) -> int:
+        """Ids used in all."""
+        return sum(self.sizes.values())
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Ids of each column."""
+        return {name: fold.size for name, fold in self.folds.items()}
+
+    def __getitem__(self, name: str) -> Fold:
+        return self.folds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.folds)
+
+    def __len__(self) -> int:
+        return len(self.folds)
+
+    def __repr__(self) -> str:
+        names = [str(name) for name in self.folds]
+        width = max(map(len, names))
+        lines = [
+            f"{name:<{width}}  {_summary(fold)}" for name, fold in zip(names, self.folds.values(), strict=True)
+        ]
+        if len(lines) > _MAX_SHOWN:
+            lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN} more columns"]
+        head = f"FoldTable({_number(len(self), 'column')}, budget {self.budget:,}: {_summary(self)})"
+        return "\n  ".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        return _html_table(self.folds, self)
+
+
+def _summary(result: Fold | FoldTable) -> str:
+    """Describe a result in one line; a gap that is only rounding is shown as 0."""
+    sizes = f"{_number(result.n_values, 'value')} -> {_number(result.size, 'id')}"
+    gap = 0 if result.gap <= _ROUNDING * result.total else result.gap
+    return f"{sizes}: {_share(result)} of {result.total:.4g} nats kept, loss {result.loss:.2g}, gap {gap:.1g}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _share(result: Fold | FoldTable) -> str:
+    """Return the share of information kept, with so many digits that a loss shows."""
+    if result.loss == 0:
+        return "100 %"
+    lost = result.loss / result.total
+    if lost < _ROUNDING:
+        return "nearly 100 %"
+    return f"{100 * (1 - lost):.{max(1, -math.floor(math.log10(lost)) - 1)}f} %"
+
+
+def _html_table(folds: Mapping[str, Fold], whole: Fold | FoldTable) -> str:
+    """Return a row per column and one for the whole."""
+    heads = ["", "values", "ids", "kept", "information (nats)", "loss (nats)", "gap (nats)"]
+    rows = [(escape(str(name)), fold) for name, fold in folds.items()]
+    cells = [
+        [
+            name,
+            f"{result.n_values:,}",
+            f"{result.size:,}",
+            _share(result),
+            f"{result.information:.6g}",
+            f"{result.loss:.2g}",
+            f"{result.gap:.1g}",
+        ]
+        for name, result in [*rows, ("<b>all</b>", whole)]
+    ]
+    head = "".join(f"<th>{text}</th>" for text in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in cells)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
