@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROUNDING = 1e-15  # of the total: differences below are not shown
-_MAX_SHOWN = 20  # columns in a repr
+_MAX_SHOWN = 40  # columns in a repr
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -220,6 +220,8 @@ def _aim(few: _Point, many: _Point, budget: int, n_rates: int) -> float:
     def depth(size: int) -> float:
         return math.log(size) - math.log1p(-size / n_rates)
 
+    if few.price <= many.price:  # rounding: the points cost the same
+        return _chord(few, many)
     if few.price < math.inf and many.size < n_rates:
         share = (depth(budget) - depth(few.size)) / (depth(many.size) - depth(few.size))
         return few.price * math.pow(many.price / few.price, share)
@@ -243,7 +245,7 @@ def _first_price(columns: list[_Column], budget: int, n_rates: int) -> float:
 
 
 def _pass(columns: list[_Column], price: float, between: tuple[_Point, _Point] | None = None) -> _Point:
-    """Find the best partition of every column at a price, if told to, between two points."""
+    """Find the best partition of every column at a price, looking only between two points if given."""
     losses, cuts, previous, is_full = [], [], [], True
     for i, column in enumerate(columns):
         cost_of_id = price * column.rows
