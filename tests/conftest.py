@@ -27,3 +27,12 @@ def beta_counts(n_values, seed=0, rows=10**6, a=1.0, b=3.0):
     n_rows = rng.integers(1, rows, n_values)
     pos = rng.binomial(n_rows, rng.beta(a, b, n_values))
     return n_rows - pos, pos
+
+
+def giant_and_many(n_values):
+    """Two giant values of one class each, and many small ones in between that differ by chance."""
+    rng = np.random.default_rng(5)
+    rows = rng.integers(80_000, 100_000, n_values)
+    pos = rng.binomial(rows, rng.uniform(0.499, 0.501, n_values))
+    giant = 2**52 - 2**40
+    return np.array([giant, *(rows - pos), 0]), np.array([0, *pos, giant])

@@ -35,6 +35,7 @@ def test_imports_go_one_way(module):
     step = module.parts[0]
     found = set()
     for node in ast.walk(ast.parse((ROOT / module).with_suffix(".py").read_text())):
+        assert not getattr(node, "level", 0), "relative import"
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "vocabfold":
             parts = node.module.split(".")[1:]
             found |= {parts[0]} if parts else {alias.name for alias in node.names}

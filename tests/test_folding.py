@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -83,6 +84,16 @@ def test_a_value_without_rows_has_the_id_of_the_overall_rate():
     assert vf.fold(neg, pos, 3).ids.tolist() == [0, 1, 1, 2, 1]
     # The overall rate 1/12 is nearer to the rates of id 0.
     assert vf.fold([100, 0, 10], [0, 0, 10], 2).ids.tolist() == [0, 0, 1]
+    # On the border between two ids it belongs to the higher one.
+    assert vf.fold([3, 0, 1], [1, 0, 3], 2).ids.tolist() == [0, 1, 1]
+    # Rates are compared exactly: here the overall rate is that of value 1, and all share a double.
+    big = 2**26
+    assert vf.fold([big - 1, 2 * big - 1, big, 0], [big, 2 * big + 1, big + 1, 0], 3).ids.tolist() == [
+        2,
+        1,
+        0,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(("neg", "pos"), [([3, 4, 0], [0, 0, 0]), ([0, 0], [5, 1]), ([7], [2])])
@@ -173,6 +184,17 @@ def test_columns_with_different_totals_count_per_row_of_their_own():
     assert again.sizes == {"small": 3, "large": 1}
     best = reference.best_split([small, large], 4)
     assert again.information == pytest.approx(best, abs=1e-14)
+
+
+def test_a_thousand_columns_under_one_budget():
+    columns = {f"c{i}": ([9, 5, 1 + i % 7], [1, 5, 9]) for i in range(1000)}
+    for budget in (1000, 1001, 1777, 2999, 3000):
+        table = vf.fold_table(columns, budget)
+        assert table.size == budget
+        assert table.gap <= 1e-14 * table.total
+        assert table.loss == pytest.approx(
+            sum(map(Fraction, (fold.loss for fold in table.values()))), rel=1e-15
+        )
 
 
 def test_a_table_is_a_mapping_that_prints_itself():

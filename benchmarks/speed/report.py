@@ -53,7 +53,7 @@ def headlines(rows: Sequence[Row]) -> str:
         ("growth of the time from 10,000 to 10 million rates", f"exponent {_slope(growth, 256):.2f}"),
         ("scikit-learn's entropy tree on the same counts, 256 leaves", against("scikit-learn tree")),
         ("the same tree, its rows sorted for it", against("scikit-learn tree, rows sorted for it")),
-        ("kmeans1d on the rates, 256 clusters", against("kmeans1d")),
+        ("kmeans1d on the rates (it takes no weights), 256 clusters", against("kmeans1d")),
         (
             f"26 columns, {table['n_values']:,} values into {table['size']:,} ids",
             f"{table['seconds']:.2f} s, {table['loss'] / table['total']:.1g} of the information lost",

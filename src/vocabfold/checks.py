@@ -21,7 +21,7 @@ MAX_ROWS = 2**53  # up to here counts are exact in float64
 def choice(name: str, given: str, allowed: Iterable[str]) -> str:
     """Return a word that must be one of a few."""
     words = list(allowed)
-    if given not in words:
+    if not isinstance(given, str) or given not in words:
         raise InputError(f"{name} must be one of {', '.join(map(repr, words))}, got {short(given)}.")
     return given
 
@@ -75,15 +75,23 @@ def _whole_numbers(name: str, given: ArrayLike) -> NDArray[np.int64]:
     if array.dtype.kind == "f":
         _refuse(name, array, ~(np.isfinite(array) & (array == np.floor(array))))
     elif array.dtype.kind == "O":
-        _refuse(name, array, [not isinstance(count, numbers.Integral) for count in array])
+        _refuse(name, array, [not _is_whole(count) for count in array])
     elif array.dtype.kind not in "iub":
         what = "text" if array.dtype.kind in "UST" else str(array.dtype)
         raise InputError(f"{name} must hold whole numbers, got {what}.")
     if array.size and array.min() < 0:
         _refuse(name, array, array < 0)
-    if array.size and array.max() > MAX_ROWS:
+    if array.size and int(array.max()) > MAX_ROWS:
         raise _too_many(f"{name} holds a count of {int(array.max()):,}")
     return np.require(array, np.int64, ["C", "A"])
+
+
+def _is_whole(count: object) -> bool:
+    """Tell whether an object is a whole number of any type, such as a Decimal from a database."""
+    try:
+        return bool(count == int(count))  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _refuse(name: str, array: NDArray[np.generic], is_bad: ArrayLike) -> None:
@@ -97,6 +105,6 @@ def _refuse(name: str, array: NDArray[np.generic], is_bad: ArrayLike) -> None:
 
 def _too_many(what: str) -> InputError:
     return InputError(
-        f"{what}; vocabfold is exact up to 2**53 = {MAX_ROWS:,} rows in all. "
-        "Divide all counts by a common factor first."
+        f"{what}; at most 2**53 = {MAX_ROWS:,} rows in all are counted exactly, "
+        "so scale all counts down and round them first."
     )

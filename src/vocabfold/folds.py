@@ -32,7 +32,7 @@ class Fold:
     loss : float
         total - information, computed as a sum of non-negative terms.
     bound : float
-        No fold of at most the size asked keeps more than this.
+        No fold of at most the size asked keeps more than this, up to rounding.
     gap : float
         bound - information, at least 0. An exact fold has a gap of 0 up to rounding.
     """
@@ -75,7 +75,8 @@ class FoldTable(Mapping[str, Fold]):
     information, total, loss : float
         As for `Fold`.
     bound : float
-        No folds of at most `budget` ids in all keep more than this, however the budget is split.
+        No folds of at most `budget` ids in all keep more than this, however the budget is split,
+        up to rounding.
     gap : float
         bound - information, at least 0.
     """

@@ -65,8 +65,8 @@ def product_error(a: float, b: float, product: float) -> float:
 
 
 @kernel
-def cross_product(neg: float, pos: float, base_neg: float, base_pos: float) -> tuple[float, float]:
-    """Return neg*base_pos - pos*base_neg exactly, as an unevaluated sum (high, low).
+def cross_product(neg: float, pos: float, base_neg: float, base_pos: float) -> float:
+    """Return neg*base_pos - pos*base_neg, accurate to the last place.
 
     It is rows * base_rows times the difference of the two negative rates, without its cancellation.
     """
@@ -75,9 +75,7 @@ def cross_product(neg: float, pos: float, base_neg: float, base_pos: float) -> t
     high = first - second
     carry = high - first
     low = (first - (high - carry)) - (second + carry)
-    low += product_error(neg, base_pos, first) - product_error(pos, base_neg, second)
-    total = high + low
-    return total, low - (total - high)
+    return high + (low + (product_error(neg, base_pos, first) - product_error(pos, base_neg, second)))
 
 
 @kernel
@@ -87,9 +85,8 @@ def divergence(neg: float, pos: float, base_neg: float, base_pos: float) -> floa
         return 0.0
     rows = float(neg + pos)
     base_rows = float(base_neg + base_pos)
-    high, low = cross_product(neg, pos, base_neg, base_pos)
-    shift = (high + low) / rows
-    # With u and v the relative deviations of the two rates, the linear parts of the logarithms cancel.
+    shift = cross_product(neg, pos, base_neg, base_pos) / rows
+    # Both sides by their relative deviation from the base: the linear parts of the logarithms cancel.
     return rows * (
         base_neg / base_rows * excess(shift / base_neg) + base_pos / base_rows * excess(-shift / base_pos)
     )

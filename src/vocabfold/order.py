@@ -44,7 +44,7 @@ class Curve:
 
 
 def order(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> Curve:
-    """Sort values by pos/(neg+pos), merge equal rates and cumulate, in about linear time."""
+    """Sort values by pos/(neg+pos), merge equal rates and cumulate; linear in the values with small counts."""
     side = 1  # a power of two; the table has no more cells than there are values
     while side < _MAX_SIDE and 4 * side * side <= neg.size:
         side *= 2

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from conftest import EXACT, beta_counts, tables
+from conftest import EXACT, beta_counts, giant_and_many, tables
 from vocabfold.information import information, loss
 from vocabfold.order import order
 from vocabfold.solve import dynamic, exact
@@ -32,14 +32,19 @@ def test_it_equals_the_programme_at_exactly_the_size(table, size):
     assert best.floors[0] == pytest.approx(lost, abs=EXACT * total(curve))
 
 
-wide = st.integers(0, 3) | st.integers(10**6, 10**6 + 50) | st.integers(10**12 - 20, 10**12)
+wide = (
+    st.integers(0, 3)
+    | st.integers(10**6, 10**6 + 50)
+    | st.integers(10**12 - 20, 10**12)
+    | st.integers(2**48 - 9, 2**48)  # 18 of them are below 2**53
+)
 
 
 @given(
     st.lists(st.tuples(wide, wide), min_size=2, max_size=9).filter(lambda p: any(map(any, p))),
     st.integers(1, 9),
 )
-def test_counts_up_to_a_trillion(pairs, size):
+def test_counts_up_to_the_limit(pairs, size):
     table = tuple(zip(*pairs, strict=True))
     curve = curve_of(table)
     best = exact.solve([curve], size)
@@ -81,7 +86,34 @@ def test_it_equals_the_programme_on_thousands_of_rates(rows, size):
     lost = loss(curve.cum_neg, curve.cum_pos, best.cuts[0])
     slow = loss(curve.cum_neg, curve.cum_pos, dynamic.solve(curve, size))
     assert lost == pytest.approx(slow, rel=1e-6, abs=1e-17 * total(curve))  # far below EXACT of I(X;C)
-    assert best.floors[0] <= lost + 1e-15 * total(curve)
+    assert best.floors[0] == pytest.approx(lost, rel=1e-6, abs=1e-15 * total(curve))
+
+
+@pytest.mark.jit
+def test_a_few_giant_values_among_many_small_ones_do_not_spoil_the_proof():
+    curve = order(*giant_and_many(100_000))
+    losses = exact.least_losses(curve, 4)
+    for size in (1, 2, 3, 4):
+        best = exact.solve([curve], size)
+        lost = loss(curve.cum_neg, curve.cum_pos, best.cuts[0])
+        assert best.floors[0] == pytest.approx(lost, abs=2e-15 * total(curve))
+        assert losses[size - 1] == pytest.approx(lost, abs=2e-15 * total(curve))
+
+
+@pytest.mark.jit
+def test_a_narrow_pass_that_is_wrong_cannot_fake_a_proof(monkeypatch):
+    narrow = exact.narrow_pass
+
+    def liar(*arguments):
+        cost, previous = narrow(*arguments)
+        return 1.001 * cost, previous
+
+    monkeypatch.setattr(exact, "narrow_pass", liar)
+    curve = order(*beta_counts(5000, rows=10**8))
+    for size in (100, 700, 2000):
+        best = exact.solve([curve], size)
+        lost = loss(curve.cum_neg, curve.cum_pos, best.cuts[0])
+        assert best.floors[0] <= lost * (1 + 1e-6)
 
 
 def test_weak_information_is_folded_as_accurately_as_strong():

@@ -4,9 +4,12 @@ A segment's loss is what its values tell beyond the segment as a whole: the sum 
 from the column's rate minus its own (eq:FS and eq:IXC). Both are of the size of the information, not of the
 entropy, so weak columns stay accurate. The row i of a `table` holds what that difference needs:
 
-    0     rows before position i
-    1, 2  cross product of the counts before i with the column's (high and low part of an exact number)
-    3, 4  divergences of the values before i, cumulated (high and low part)
+    ROWS        rows before position i
+    CROSS       cross product of the counts before i with the column's
+    TOLD, REST  divergences of the values before i, cumulated in two floats
+
+The cross product needs no second float: where rounding gives a segment a little too much, its neighbour has as
+much too little, and as their rates are close the losses change to second order only.
 
 The loss obeys the quadrangle inequality: for a <= b <= c <= d, crossing segments lose no more than nested
 ones, loss(a,c) + loss(b,d) <= loss(a,d) + loss(b,c). All loops below rest on it.
@@ -17,6 +20,8 @@ from numpy.typing import NDArray
 
 from vocabfold.compiling import inlined, kernel
 from vocabfold.information import cross_product, excess
+
+ROWS, CROSS, TOLD, REST = range(4)
 
 Scale = tuple[float, float, float, float]
 """A column's constants: the shares of its two classes, and one over their counts."""
@@ -34,36 +39,36 @@ def tabulate(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], scale: Scal
     n_rates = cum_neg.size - 1
     base_neg = float(cum_neg[n_rates])
     base_pos = float(cum_pos[n_rates])
-    table = np.zeros((n_rates + 1, 5))
+    table = np.zeros((n_rates + 1, 4))
     high = 0.0
     low = 0.0
     for i in range(1, n_rates + 1):
-        table[i, 0] = cum_neg[i] + cum_pos[i]
-        table[i, 1], table[i, 2] = cross_product(float(cum_neg[i]), float(cum_pos[i]), base_neg, base_pos)
-        term = _told(table, scale, i - 1, i)
+        table[i, ROWS] = cum_neg[i] + cum_pos[i]
+        table[i, CROSS] = cross_product(float(cum_neg[i]), float(cum_pos[i]), base_neg, base_pos)
+        term = _divergence(table, scale, i - 1, i)
         total = high + term
         carry = total - high
         low += (high - (total - carry)) + (term - carry)
         high = total
-        table[i, 3] = high
-        table[i, 4] = low
+        table[i, TOLD] = high
+        table[i, REST] = low
     return table
 
 
 @inlined
-def _told(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
+def _divergence(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
     """Return the divergence of the segment [a, b) from the column's rate, in nats times rows."""
-    rows = table[b, 0] - table[a, 0]
-    shift = ((table[b, 1] - table[a, 1]) + (table[b, 2] - table[a, 2])) / rows
-    told: float = rows * (scale[0] * excess(shift * scale[2]) + scale[1] * excess(-shift * scale[3]))
-    return told
+    rows = table[b, ROWS] - table[a, ROWS]
+    shift = (table[b, CROSS] - table[a, CROSS]) / rows
+    result: float = rows * (scale[0] * excess(shift * scale[2]) + scale[1] * excess(-shift * scale[3]))
+    return result
 
 
 @inlined
 def segment_loss(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
     """Return the loss of the segment [a, b), in nats times rows."""
-    values: float = (table[b, 3] - table[a, 3]) + (table[b, 4] - table[a, 4])
-    return max(0.0, values - _told(table, scale, a, b))
+    told: float = (table[b, TOLD] - table[a, TOLD]) + (table[b, REST] - table[a, REST])
+    return max(0.0, told - _divergence(table, scale, a, b))
 
 
 @inlined

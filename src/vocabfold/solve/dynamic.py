@@ -1,4 +1,4 @@
-"""Curve + size -> the cuts that lose least, by the quadratic programme of the paper's related work.
+"""Curve + size -> the cuts that lose least, by the dynamic programme of the paper's related work.
 
 Size by size, the best partition of every prefix (kurkoski2014), with rising beginnings as in iwata2014 but by
 divide and conquer: O(size * K log K) time and O(size * K) memory for K rates. It shares only the loss of a
