@@ -75,7 +75,7 @@ def rivals(small: bool) -> Iterator[Row]:
 
     for n_values, size in [(3_000, 16)] if small else [(10**5, 256), (10**6, 16), (10**6, 256)]:
         neg, pos = distinct_rates(n_values)
-        yield exact("rivals", (neg, pos), size, 5)
+        yield exact("rivals", (neg, pos), size, 9)
 
         rate = pos / (neg + pos)
         in_order = np.argsort(rate)
@@ -88,7 +88,7 @@ def rivals(small: bool) -> Iterator[Row]:
             tree = DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=size)
             label = np.tile([0, 1], n_values)
             weight = np.stack([neg[places], pos[places]], axis=1).ravel()
-            _, times = timed(3, tree.fit, np.repeat(rank[places], 2, axis=0), label, weight)
+            _, times = timed(5, tree.fit, np.repeat(rank[places], 2, axis=0), label, weight)
             yield rival(name, neg, pos, tree.apply(rank), size, times)
 
         result, times = timed(1, kmeans1d.cluster, rate, size)
