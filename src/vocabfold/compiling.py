@@ -22,6 +22,7 @@ def inlined(function: _Function) -> _Function:
 
 
 def _compile(function: _Function, **options: Any) -> _Function:
+    options["error_model"] = "numpy"  # no test for zero before each division: kernels never divide by it
     try:
         return cast(_Function, njit(cache=True, **options)(function))
     except RuntimeError:  # neither the package's folder nor the user's cache can be written

@@ -232,8 +232,8 @@ def _fold_all(
 
 
 def _total(curve: Curve) -> float:
-    """Return I(X;C): the information of the finest partition."""
-    return information.information(curve.cum_neg, curve.cum_pos, np.arange(1, curve.n_rates))
+    """Return I(X;C): what a single group loses."""
+    return information.loss(curve.cum_neg, curve.cum_pos, np.empty(0, np.int64))
 
 
 def _fold(curve: Curve, cuts: Cuts, floor: float) -> Fold:

@@ -80,18 +80,18 @@ def _rank(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> tuple[NDArray[np.in
     remainder of the division, divided once more, orders them: two rates differ by 2**-104 at the least
     (their rows sum to 2**53 at most), and the remainder, at most 2**-54, is resolved to 2**-107.
     """
-    rows = (neg + pos).astype(np.float64)
+    rows = neg + pos
     rate = pos / rows
-    rest = _remainder(pos.astype(np.float64), rows, rate)
     by_rate = np.argsort(rate)
-    same_double = np.diff(rate[by_rate]) == 0
-    same_rate = same_double & (np.diff(rest[by_rate]) == 0)
-    if not np.array_equal(same_double, same_rate):
-        by_rate = np.lexsort((rest, rate))
-        same_rate = (np.diff(rate[by_rate]) == 0) & (np.diff(rest[by_rate]) == 0)
+    is_new = np.diff(rate[by_rate]) != 0
+    if not is_new.all():
+        rest = _remainder(pos.astype(np.float64), rows.astype(np.float64), rate)
+        if (np.diff(rest[by_rate])[~is_new] != 0).any():
+            by_rate = np.lexsort((rest, rate))
+        is_new = (np.diff(rate[by_rate]) != 0) | (np.diff(rest[by_rate]) != 0)
     rank = np.zeros(rate.size, np.int32)
-    rank[by_rate[1:]] = np.cumsum(~same_rate)
-    return rank, int(rank[by_rate[-1]]) + 1
+    rank[by_rate[1:]] = np.cumsum(is_new)
+    return rank, int(np.count_nonzero(is_new)) + 1
 
 
 @kernel
