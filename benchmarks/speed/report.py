@@ -152,34 +152,28 @@ def _slope(rows: Sequence[Row], size: int) -> float:
 
 
 def _plot(folder: Path, rows: Sequence[Row]) -> None:
-    """Draw the share of information lost against the budget, for the joint and the uniform split."""
+    """Draw the share of information lost against the budget."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams |= {"svg.hashsalt": "vocabfold", "svg.fonttype": "none", "font.family": "sans-serif"}
     from matplotlib import pyplot as plt
 
+    rows = [row for row in rows if row["method"] == "exact"]
+    points = [(row["budget"], row["loss"] / row["total"]) for row in rows if row["loss"]]
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-    for method, label, style in [
-        ("exact, uniform split", "same number of ids for every column", "s--"),
-        ("exact", "one exact budget over all columns", "o-"),
-    ]:
-        points = [
-            (row["budget"], row["loss"] / row["total"])
-            for row in rows
-            if row["method"] == method and row["loss"]
-        ]
-        axes.loglog(*zip(*points, strict=True), style, color="black", label=label, markersize=5)
+    axes.loglog(*zip(*points, strict=True), "o-", color="black", markersize=5)
+    for budget, lost in points:
+        axes.annotate(f"{lost:.0e}", (budget, lost), textcoords="offset points", xytext=(5, 5))
     budgets = sorted({row["budget"] for row in rows if row["loss"]})
     axes.set_xticks(budgets, [f"{budget:,}" for budget in budgets], rotation=45)
     axes.minorticks_off()
     lossless = max(row["size"] for row in rows)
     axes.set_xlabel(f"ids in all (nothing is lost from {lossless:,} on, the number of distinct rates)")
     axes.set_ylabel("share of information lost")
-    seconds = max(row["seconds"] for row in rows if row["method"] == "exact")
+    seconds = max(row["seconds"] for row in rows)
     n_values = rows[0]["n_values"] / 1e6
     axes.set_title(f"{n_values:.1f} million values in 26 columns, folded within {seconds:.1f} s per budget")
-    axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(folder / "budget.svg", metadata={"Date": None})
 

@@ -124,25 +124,20 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
         if tail >= head:  # else it wins from here + 1 on, which is `ahead`
             rival = queue[tail]
             step = 1
-            while ahead > last and behind < last:
-                probe = min(behind + step, last)
-                cost = _cost(table, scale, best, here, probe)
-                if cost < _cost(table, scale, best, rival, probe):
-                    ahead = probe
-                    cost_ahead = cost
-                else:
-                    behind = probe
-                    step *= 2
-            if ahead > last:
-                continue
             while ahead - behind > 1:
-                probe = (ahead + behind) // 2
+                if ahead > last:
+                    probe = min(behind + step, last)
+                    step *= 2
+                else:
+                    probe = (ahead + behind) // 2
                 cost = _cost(table, scale, best, here, probe)
                 if cost < _cost(table, scale, best, rival, probe):
                     ahead = probe
                     cost_ahead = cost
                 else:
                     behind = probe
+            if ahead > last:  # the rival wins up to the end
+                continue
         tail += 1
         queue[tail] = here
         since[tail] = ahead
