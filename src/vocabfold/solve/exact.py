@@ -45,7 +45,8 @@ def solve(curves: Sequence[Curve], budget: int) -> Optimum:
     """Split `budget` ids over the curves so that the sum of their losses is least.
 
     Every curve gets one id at least, and no more than it has rates; the budget is spent exactly, or every
-    rate has its own id. O(K log K) per pass for K rates in all; one to ten passes, 27 at most in our trials.
+    rate has its own id. O(K log K) per pass for K rates in all; one to ten passes as a rule, a few dozen at
+    worst in our trials.
     """
     spare = budget - len(curves)
     if spare >= sum(curve.n_rates - 1 for curve in curves):
