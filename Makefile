@@ -28,8 +28,9 @@ full: test ## + the slow tests, and all tests without the compiler
 bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small
 
-figures: $(VENV)/.bench ## the benchmarks at full size, with plots, half an hour
+figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, ten minutes
 	$(BIN)/python -m benchmarks.speed.run
+	$(BIN)/python -m benchmarks.speed.report
 
 format: $(VENV)/.test ## put the code into shape
 	$(BIN)/ruff format .

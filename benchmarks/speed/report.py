@@ -1,14 +1,16 @@
 """Raw rows of the speed benchmark -> tables and a plot; nothing in them is typed by hand.
 
-python -m benchmarks.speed.report RUN     makes them again from the raw rows of a run, and the project's README
+`python -m benchmarks.speed.report` makes those of the newest run, and its table in the project's README.
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from benchmarks.measure import RUNS, read_csv
 
 Row = dict[str, Any]
@@ -75,11 +77,12 @@ def headlines(rows: Sequence[Row]) -> str:
     return "\n".join(f"| {what} | {figure} |" if what != "---" else "|---|---|" for what, figure in lines)
 
 
-def update_readme(path: Path, rows: Sequence[Row]) -> None:
-    """Replace the table between the two marks."""
+def update_readme(path: Path, run: str, rows: Sequence[Row]) -> None:
+    """Replace the table between the two marks, and the name of the run wherever it stands."""
     before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{headlines(rows)}\n{END}{after}", encoding="utf-8")
+    text = f"{before}{BEGIN}\n{headlines(rows)}\n{END}{after}"
+    path.write_text(re.sub(r"\d{4}-\d\d-\d\d-speed", run, text), encoding="utf-8")
 
 
 BEGIN = "<!-- figures: made by benchmarks/speed/report.py -->"
@@ -182,4 +185,4 @@ if __name__ == "__main__":
     run = max(RUNS.glob("*-speed"))
     raw = read_csv(run / "raw.csv")
     write_report(run, raw, read_csv(run / "about.csv"))
-    update_readme(RUNS.parents[1] / "README.md", raw)
+    update_readme(RUNS.parents[1] / "README.md", run.name, raw)

@@ -1,6 +1,6 @@
 """How fast the exact fold is, and how good against what else there is: one run, side by side.
 
-    python -m benchmarks.speed.run            all parts at full size, kept in benchmarks/runs/
+    python -m benchmarks.speed.run            all parts at full size, raw rows kept in benchmarks/runs/
     python -m benchmarks.speed.run --small    the same parts in seconds, only printed
 
 Parts: `size` (a million rates, from 2 to 65,536 ids), `growth` (10,000 to 10 million rates), `rivals`
@@ -19,11 +19,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from benchmarks import criteo_shaped
-from benchmarks.measure import RUNS, extra_memory, facts, timed, write_csv
-from benchmarks.speed.report import write_report
 
 import vocabfold as vf
+from benchmarks import criteo_shaped
+from benchmarks.measure import RUNS, extra_memory, facts, timed, write_csv
 
 Row = dict[str, Any]
 PACKAGES = ["vocabfold", "numpy", "numba", "scikit-learn", "kmeans1d"]
@@ -46,10 +45,13 @@ def exact(part: str, counts: criteo_shaped.Counts, size: int, repeats: int) -> R
         "n_values": fold.n_values,
         "size": fold.size,
         **times,
-        "total": fold.total,
-        "loss": fold.loss,
-        "gap": fold.gap,
+        **answer(fold),
     }
+
+
+def answer(result: vf.Fold | vf.FoldTable) -> Row:
+    """Return what stands beside every time of ours."""
+    return {"total": result.total, "loss": result.loss, "gap": result.gap}
 
 
 def by_size(small: bool) -> Iterator[Row]:
@@ -113,13 +115,11 @@ def criteo(small: bool) -> Iterator[Row]:
     for thousands in (0.1, 0.3, 1, 3, 10, 20, 40, 80, 120, 160):
         budget = max(26, int(thousands * 1000 * scale))
         table, times = timed(3, vf.fold_table, columns, budget)
-        losses = {"total": table.total, "loss": table.loss, "gap": table.gap}
         memory = {"extra_mb": extra_memory(vf.fold_table, columns, budget)}
         row = {"part": "criteo", "method": "exact", "n_values": n_values, "size": table.size, "budget": budget}
-        yield row | times | losses | memory
+        yield row | times | answer(table) | memory
         table, times = timed(1, vf.fold_table, columns, budget, allocation="uniform")
-        losses = {"total": table.total, "loss": table.loss, "gap": table.gap}
-        yield row | {"method": "exact, uniform split", "size": table.size} | times | losses
+        yield row | {"method": "exact, uniform split", "size": table.size} | times | answer(table)
 
 
 def start(small: bool) -> Iterator[Row]:
@@ -142,7 +142,7 @@ PARTS = {"size": by_size, "growth": by_rates, "rivals": rivals, "criteo": criteo
 
 
 def main() -> None:
-    """Run the parts asked for, and keep the raw rows with the tables and plots made from them."""
+    """Run the parts asked for and keep the raw rows, from which `report` makes tables and a plot."""
     parser = argparse.ArgumentParser(description="Measure the exact fold.")
     parser.add_argument("--small", action="store_true", help="seconds instead of minutes; only prints")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
@@ -161,11 +161,8 @@ def main() -> None:
         folder = RUNS / f"{about['date']}-speed"
         folder.mkdir(parents=True, exist_ok=True)
         write_csv(folder / "raw.csv", rows)
-        write_csv(
-            folder / "about.csv", facts_table := [{"fact": name, "is": text} for name, text in about.items()]
-        )
-        write_report(folder, rows, facts_table)
-        print(f"kept in {folder.name}; `python -m benchmarks.speed.report` puts it into the README")
+        write_csv(folder / "about.csv", [{"fact": name, "is": text} for name, text in about.items()])
+        print(f"kept in {folder.name}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ sentence that says what was given, what is allowed and what to do.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from reprlib import repr as short  # cut off after a few entries
 
 import numpy as np
@@ -33,6 +33,14 @@ def at_least(name: str, given: int, least: int, why: str = "") -> int:
     if given < least:
         raise InputError(f"{name} must be at least {least:,}{why}, got {given:,}.")
     return int(given)
+
+
+def pair(given: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the counts of a column that come as one argument."""
+    if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
+        size = f" of {len(given)}" if isinstance(given, Sized) else ""
+        raise InputError(f"counts must be a pair (neg, pos), got {type(given).__name__}{size}.")
+    return counts(given[0], given[1])
 
 
 def counts(neg: ArrayLike, pos: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -199,10 +199,7 @@ def _check_columns(
     counts, problems = {}, []
     for name, pair in columns.items():
         try:
-            if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
-                size = f" of {len(pair)}" if isinstance(pair, Sized) else ""
-                raise InputError(f"counts must be a pair (neg, pos), got {type(pair).__name__}{size}.")
-            counts[name] = checks.counts(pair[0], pair[1])
+            counts[name] = checks.pair(pair)
         except InputError as error:
             problems.append(f"column {name!r}: {error}")
     if len(problems) > _MAX_SHOWN:
