@@ -16,14 +16,28 @@ ALLOWED = {
     "errors": set(),
     "checks": {"errors"},
     "compiling": set(),
+    "progress": set(),
+    "kinds": set(),
     "information": {"compiling"},
     "order": {"compiling", "information"},
     "solve": {"errors", "compiling", "information", "order"},
     "budget": set(),
     "folds": set(),
     "folding": {"errors", "checks", "information", "order", "solve", "budget", "folds"},
+    "engines": {"errors", "kinds"},
+    "storage": {"errors"},
+    "counts": {"errors", "kinds", "progress", "engines", "storage"},
+    "survey": {"errors", "engines", "counts"},
+    "counting": {"errors", "checks", "progress", "engines", "counts", "survey"},
+    "lookup": {"compiling"},
+    "codebook": {"errors", "checks", "kinds", "progress", "folds", "engines", "storage", "counts", "lookup"},
+    "loading": {"errors", "kinds", "engines", "storage", "counts", "lookup", "codebook"},
+    "fitting": {
+        *("errors", "checks", "progress", "budget", "order", "folds", "folding"),
+        *("engines", "counts", "lookup", "codebook"),
+    },
 }
-HEAVY = ["numba", "numpy", "duckdb", "sklearn", "pyspark", "pandas", "scipy"]
+HEAVY = ["numba", "numpy", "duckdb", "pyarrow", "rich", "sklearn", "pyspark", "pandas", "polars", "scipy"]
 
 
 def modules():

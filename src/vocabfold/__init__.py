@@ -4,28 +4,57 @@
 >>> vf.fold(neg=[90, 45, 10, 70, 20], pos=[10, 5, 30, 30, 80], size=3).ids
 array([0, 0, 2, 1, 2], dtype=int32)
 
-`fold` folds one column, `fold_table` several under one budget, `curve` gives the optimum for every size.
+`count` counts rows, `fit` folds the counts into a codebook, `load_counts` and `load` read both back. On bare
+numbers, `fold` folds one column, `fold_table` several under one budget, and `curve` gives the optimum for every
+size.
 """
 
 import importlib as _importlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from vocabfold.errors import InputError, VocabfoldError
+    from vocabfold.codebook import Codebook
+    from vocabfold.counting import count
+    from vocabfold.counts import Counts, load_counts
+    from vocabfold.errors import CodebookError, InputError, VocabfoldError
+    from vocabfold.fitting import fit
     from vocabfold.folding import curve, fold, fold_table
     from vocabfold.folds import Fold, FoldTable
+    from vocabfold.loading import load
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Fold", "FoldTable", "InputError", "VocabfoldError", "curve", "fold", "fold_table"]
+__all__ = [
+    "Codebook",
+    "CodebookError",
+    "Counts",
+    "Fold",
+    "FoldTable",
+    "InputError",
+    "VocabfoldError",
+    "count",
+    "curve",
+    "fit",
+    "fold",
+    "fold_table",
+    "load",
+    "load_counts",
+]
 
 _MODULES = {
+    "Codebook": "codebook",
+    "CodebookError": "errors",
+    "Counts": "counts",
     "Fold": "folds",
     "FoldTable": "folds",
     "InputError": "errors",
     "VocabfoldError": "errors",
+    "count": "counting",
     "curve": "folding",
+    "fit": "fitting",
     "fold": "folding",
     "fold_table": "folding",
+    "load": "loading",
+    "load_counts": "counts",
 }
 
 

@@ -1,7 +1,8 @@
 """All exceptions of vocabfold.
 
 VocabfoldError
-└── InputError (also a ValueError): the caller's counts, sizes or options cannot be used
+├── InputError (also a ValueError): the caller's rows, counts, sizes or options cannot be used
+└── CodebookError (also a ValueError): a saved codebook or saved counts cannot be trusted or read
 """
 
 
@@ -11,3 +12,7 @@ class VocabfoldError(Exception):
 
 class InputError(VocabfoldError, ValueError):
     """The given input cannot be used; the message says what is allowed and what to do."""
+
+
+class CodebookError(VocabfoldError, ValueError):
+    """A saved folder is missing, damaged, changed by hand, or newer than this release."""

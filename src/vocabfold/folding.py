@@ -30,7 +30,7 @@ Cuts = NDArray[np.int64]
 
 # Every method but "exact", which runs in any case.
 _SOLVERS: dict[str, Callable[[Curve, int], Cuts]] = {"dynamic": dynamic.solve}
-_METHODS = ("exact", *_SOLVERS)
+METHODS = ("exact", *_SOLVERS)
 
 
 def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") -> Fold:
@@ -73,7 +73,7 @@ def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") ->
     >>> fold
     Fold(5 values -> 3 ids: 99.74 % of 0.2043 nats kept, loss 0.00053, gap 0)
     """
-    checks.choice("method", method, _METHODS)
+    checks.choice("method", method, METHODS)
     size = checks.at_least("size", size, 1)
     ordered = order(*checks.counts(neg, pos))
     size = min(size, ordered.n_rates)
@@ -128,7 +128,7 @@ def fold_table(
     >>> table.sizes
     {'site': 3, 'hour': 1}
     """
-    checks.choice("method", method, _METHODS)
+    checks.choice("method", method, METHODS)
     checks.choice("allocation", allocation, ALLOCATIONS)
     counts = _check_columns(columns)
     budget = checks.at_least("budget", budget, len(counts), " (one id per column)")
@@ -184,7 +184,7 @@ def curve(
             raise InputError(f"max_size must be at most {_MAX_SIZES:,}, got {max_size:,}.")
     ordered = order(*checks.counts(neg, pos))
     last = min(ordered.n_rates, _MAX_CURVE) if max_size is None else max_size
-    informations = _total(ordered) - exact.least_losses(ordered, last)
+    informations = total(ordered) - exact.least_losses(ordered, last)
     informations[0] = 0.0  # one id tells nothing, not even by rounding
     return np.arange(1, last + 1), informations
 
@@ -219,7 +219,7 @@ def _fold_all(
         if allocation == "uniform":
             sizes = uniform(n_rates, budget)
         else:
-            totals = [_total(curve) for curve in curves]
+            totals = [total(curve) for curve in curves]
             sizes = by_information(n_rates, totals, budget)
         own = [exact.solve([curve], size) for curve, size in zip(curves, sizes, strict=True)]
         floors, cuts = [one.floors[0] for one in own], [one.cuts[0] for one in own]
@@ -228,7 +228,7 @@ def _fold_all(
     return [_fold(*parts) for parts in zip(curves, cuts, floors, strict=True)]
 
 
-def _total(curve: Curve) -> float:
+def total(curve: Curve) -> float:
     """Return I(X;C): what a single group loses."""
     return information.loss(curve.cum_neg, curve.cum_pos, np.empty(0, np.int64))
 
@@ -243,7 +243,7 @@ def _fold(curve: Curve, cuts: Cuts, floor: float) -> Fold:
     )
     # A value without rows has position -1, which reads the entry appended here.
     ids = np.append(id_of_rate, np.int32(_prior_id(curve, cuts)))[curve.position]
-    return Fold(ids, cuts.size + 1, kept, _total(curve), loss, kept + gap, gap)
+    return Fold(ids, cuts.size + 1, kept, total(curve), loss, kept + gap, gap)
 
 
 def _prior_id(curve: Curve, cuts: Cuts) -> int:

@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 _ROUNDING = 1e-15  # of the total: differences below are not shown
 _MAX_SHOWN = 40  # columns in a repr
+
+Result = Any  # of a column, a table or a codebook: n_values, size, information, total, loss, gap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +57,7 @@ class Fold:
         return f"Fold({_summary(self)})"
 
     def _repr_html_(self) -> str:
-        return _html_table({}, self)
+        return html_table({}, self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,21 +117,26 @@ class FoldTable(Mapping[str, Fold]):
         return len(self.folds)
 
     def __repr__(self) -> str:
-        names = [str(name) for name in self.folds]
-        width = max(map(len, names))
-        lines = [
-            f"{name:<{width}}  {_summary(fold)}" for name, fold in zip(names, self.folds.values(), strict=True)
-        ]
-        if len(lines) > _MAX_SHOWN:
-            lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN} more columns"]
-        head = f"FoldTable({_number(len(self), 'column')}, budget {self.budget:,}: {_summary(self)})"
-        return "\n  ".join([head, *lines])
+        return summaries("FoldTable", self.folds, self)
 
     def _repr_html_(self) -> str:
-        return _html_table(self.folds, self)
+        return html_table(self.folds, self)
 
 
-def _summary(result: Fold | FoldTable) -> str:
+def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
+    """Describe several columns: a line for the whole, and one for each."""
+    names = [str(name) for name in columns]
+    width = max(map(len, names))
+    lines = [
+        f"{name:<{width}}  {_summary(column)}" for name, column in zip(names, columns.values(), strict=True)
+    ]
+    if len(lines) > _MAX_SHOWN:
+        lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN} more columns"]
+    head = f"{noun}({_number(len(columns), 'column')}, budget {whole.budget:,}: {_summary(whole)})"
+    return "\n  ".join([head, *lines])
+
+
+def _summary(result: Result) -> str:
     """Describe a result in one line; a gap that is only rounding is shown as 0."""
     sizes = f"{_number(result.n_values, 'value')} -> {_number(result.size, 'id')}"
     gap = 0 if result.gap <= _ROUNDING * result.total else result.gap
@@ -139,7 +147,7 @@ def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _share(result: Fold | FoldTable) -> str:
+def _share(result: Result) -> str:
     """Return the share of information kept, with so many digits that a loss shows."""
     if result.loss == 0:
         return "100 %"
@@ -149,10 +157,10 @@ def _share(result: Fold | FoldTable) -> str:
     return f"{100 * (1 - lost):.{max(1, -math.floor(math.log10(lost)) - 1)}f} %"
 
 
-def _html_table(folds: Mapping[str, Fold], whole: Fold | FoldTable) -> str:
+def html_table(columns: Mapping[str, Result], whole: Result) -> str:
     """Return a row per column and one for the whole."""
     heads = ["", "values", "ids", "kept", "information (nats)", "loss (nats)", "gap (nats)"]
-    rows = [(escape(str(name)), fold) for name, fold in folds.items()]
+    rows = [(escape(str(name)), fold) for name, fold in columns.items()]
     cells = [
         [
             name,

@@ -1,0 +1,390 @@
+"""Codebook: the id of every value of every column, what the ids keep, and where that comes from.
+
+A codebook that was just fitted is a query: the counts joined with the small table (neg, pos) -> id, since
+values with equal counts share an id. Saved, it is a folder (`docs/format.md`). Either way its values stay where
+they are until a column is asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from reprlib import repr as short
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold import checks, storage
+from vocabfold.counts import in_rows, to_rows
+from vocabfold.engines.duckdb import Engine
+from vocabfold.errors import InputError
+from vocabfold.folds import html_table, summaries
+from vocabfold.kinds import KINDS, as_kind
+from vocabfold.lookup import Index
+from vocabfold.progress import track
+
+UNSEEN = ("other", "own", "error")
+_MAX_SHOWN = 20  # names in an error
+
+
+@dataclass(frozen=True)
+class BookColumn:
+    """One column of a codebook: its ids and what they keep, in nats per row.
+
+    Attributes
+    ----------
+    kind : str
+        What its values are: text, integer, unsigned, float, boolean, date or timestamp.
+    size : int
+        Ids, 0 to size - 1, numbered by rate, rising.
+    n_values : int
+        Values that have an id of their own or share one; rarer ones and those never seen are `other`.
+    other : int
+        The id of every value that is not in the codebook.
+    borders : tuple of float
+        The rates between neighbouring ids; a rate on a border belongs to the higher id.
+    information, total, loss, gap : float
+        What the ids keep, what the values told, the difference, and how much more any fold could keep.
+    """
+
+    kind: str
+    size: int
+    n_values: int
+    other: int
+    borders: tuple[float, ...]
+    information: float
+    total: float
+    loss: float
+    gap: float
+
+
+class Values(Protocol):
+    """Where the values of a codebook are."""
+
+    def sql(self, engine: Engine, name: str) -> str:
+        """Return the query for value, id, neg, pos of a column, in any order."""
+
+    def index(self, name: str) -> Index:
+        """Return the values of a column and their ids in memory, ready to be searched."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Codebook:
+    """The id of every value of every column.
+
+    `book["site"]` is an Arrow table with the columns value, id, neg, pos, sorted by value; missing comes first.
+
+    Attributes
+    ----------
+    columns : dict
+        A `BookColumn` for each feature, in the order of the counts.
+    sizes : dict
+        Ids of each column.
+    offsets : dict
+        Where each column begins if all ids share one range: offset + id is unique over all columns.
+    size, budget : int
+        Ids in all, and ids allowed.
+    information, total, loss, gap, bound : float
+        Sums over the columns, in nats per row; no codebook of at most `budget` ids keeps more than `bound`.
+    digest : str
+        Equal for equal content, whoever wrote it.
+    settings : dict
+        How it was fitted.
+    label, positive : str
+        The column of the label, and its positive value as text.
+    rows : int or float
+        Rows it was fitted on, by weight.
+    """
+
+    columns: Mapping[str, BookColumn]
+    settings: Mapping[str, Any]
+    label: str
+    positive: str
+    units_per_row: int
+    neg: int  # units
+    pos: int
+    values: Values
+    sources: tuple[str, ...] = ()
+    memory_limit: int | None = None
+    hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
+    _indexes: dict[str, Index] = field(default_factory=dict)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(self.columns)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Ids of each column."""
+        return {name: column.size for name, column in self.columns.items()}
+
+    @property
+    def size(self) -> int:
+        """Ids in all."""
+        return sum(self.sizes.values())
+
+    @property
+    def budget(self) -> int:
+        """Ids allowed."""
+        return int(self.settings["budget"])
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """Where each column begins if all ids share one range."""
+        ends = np.cumsum([0, *self.sizes.values()])
+        return {name: int(end) for name, end in zip(self.columns, ends, strict=False)}
+
+    @property
+    def n_values(self) -> int:
+        """Values in all."""
+        return sum(column.n_values for column in self.columns.values())
+
+    @property
+    def rows(self) -> int | float:
+        """Rows it was fitted on, by weight."""
+        return in_rows(self.neg + self.pos, self.units_per_row)
+
+    @property
+    def information(self) -> float:
+        """What the ids tell about the label, summed over the columns."""
+        return math.fsum(column.information for column in self.columns.values())
+
+    @property
+    def total(self) -> float:
+        """What the values told."""
+        return math.fsum(column.total for column in self.columns.values())
+
+    @property
+    def loss(self) -> float:
+        """What the ids do not tell."""
+        return math.fsum(column.loss for column in self.columns.values())
+
+    @property
+    def gap(self) -> float:
+        """How much more any codebook of the budget could keep."""
+        return float(self.settings["gap"])
+
+    @property
+    def bound(self) -> float:
+        """What no codebook of the budget exceeds."""
+        return self.information + self.gap
+
+    @cached_property
+    def digest(self) -> str:
+        """A sha256 of the content: equal for equal content, whatever its order, engine or age."""
+        with Engine(self.memory_limit) as engine:
+            for name in track(self.features, "digesting", engine.progress):
+                self._row_hash(engine, name)
+        return self._digest()
+
+    def __getitem__(self, name: str) -> pa.Table:
+        self._column(name)
+        with Engine(self.memory_limit) as engine:
+            return to_rows(engine.run(sorted_by_value(self.values.sql(engine, name))), self.units_per_row)
+
+    def ids(self, name: str, values: Any) -> NDArray[np.int32]:
+        """Return the id of each value of a column.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        values : list, array, series or Arrow array
+            Values of the column's kind; None and NaN are missing. Whole floats are found in a column of
+            integers, and integers in a column of floats.
+
+        Returns
+        -------
+        int32 array
+
+        Raises
+        ------
+        InputError
+            The column is not in the codebook, the values are of another kind, or, with unseen="error", one of
+            them is not in the codebook.
+
+        Notes
+        -----
+        The first call for a column loads it. Then every value takes O(log n).
+        """
+        column = self._column(name)
+        array, is_foreign = _of_kind(name, column.kind, values)
+        ids = self._index(name).find(array, -1)
+        ids[is_foreign] = -1
+        is_unseen = ids < 0
+        if is_unseen.any():
+            if self.settings["unseen"] == "error":
+                raise _unseen(name, array[int(np.argmax(is_unseen))].as_py())
+            ids[is_unseen] = column.other
+        return ids
+
+    def row(self, row: Mapping[str, Any]) -> dict[str, int]:
+        """Return the ids of one row, which maps at least every column of the codebook to its value.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import vocabfold as vf
+        >>> rows = pa.table({"site": ["a", "b", "a", "c"], "click": [1, 0, 1, 1]})
+        >>> book = vf.fit(vf.count(rows, "click"), budget=2)
+        >>> book.row({"site": "b"})
+        {'site': 0}
+        """
+        ids = {}
+        for name, column in self.columns.items():
+            try:
+                value = row[name]
+            except (KeyError, TypeError):
+                raise InputError(
+                    f"the row lacks the column {name!r}; give None where a value is missing."
+                ) from None
+            if column.kind == "text" and type(value) is str:
+                id = self._index(name).find_text(value, -1)
+                if id < 0:
+                    if self.settings["unseen"] == "error":
+                        raise _unseen(name, value)
+                    id = column.other
+                ids[name] = id
+            else:
+                ids[name] = int(self.ids(name, [value])[0])
+        return ids
+
+    def members(self, name: str, id: int, limit: int | None = None) -> list[Any]:
+        """Return the values that have an id, those with most rows first; at most `limit` of them.
+
+        The id `other` also stands for all values that are not in the codebook.
+        """
+        column = self._column(name)
+        id = checks.at_least("id", id, 0)
+        if id >= column.size:
+            raise InputError(f"column {name!r} has the ids 0 to {column.size - 1:,}, got {id:,}.")
+        end = f" LIMIT {checks.at_least('limit', limit, 0)}" if limit is not None else ""
+        with Engine(self.memory_limit) as engine:
+            rows = self.values.sql(engine, name)
+            order = "ORDER BY neg + pos DESC, value NULLS FIRST"
+            found: list[Any] = engine.run(f"SELECT value FROM ({rows}) WHERE id = {id} {order}{end}")[
+                "value"
+            ].to_pylist()
+            return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the codebook to a folder, replacing a codebook that is there; `vf.load` reads it back.
+
+        Whatever happens meanwhile, the folder holds the old codebook or the new one.
+        """
+
+        def fill(saver: storage.Saver) -> storage.Json:
+            columns = []
+            with Engine(self.memory_limit) as engine:
+                for name in track(self.features, "saving", engine.progress):
+                    batches = engine.stream(sorted_by_value(self.values.sql(engine, name)))
+                    entry = saver.add(schema_of(self.columns[name].kind), batches)
+                    hashed = {"rows_sha256": self._row_hash(engine, name), "files": [entry]}
+                    columns.append({"name": name} | asdict(self.columns[name]) | hashed)
+            return {
+                "digest": self._digest(),
+                "label": self.label,
+                "positive": self.positive,
+                "units_per_row": self.units_per_row,
+                "neg": self.neg,
+                "pos": self.pos,
+                "settings": dict(self.settings),
+                "columns": columns,
+            }
+
+        storage.save(path, storage.CODEBOOK, fill, {"sources": self.sources})
+
+    def __repr__(self) -> str:
+        return summaries("Codebook", self.columns, self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.columns, self)
+
+    def _column(self, name: str) -> BookColumn:
+        if name not in self.columns:
+            close = difflib.get_close_matches(str(name), self.features, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            names = ", ".join(self.features[:_MAX_SHOWN]) + (", ..." if len(self.features) > _MAX_SHOWN else "")
+            raise InputError(f"column {name!r} is not in the codebook.{hint} Columns: {names}.")
+        return self.columns[name]
+
+    def _index(self, name: str) -> Index:
+        index = self._indexes.get(name)
+        if index is None:
+            index = self._indexes[name] = self.values.index(name)
+        return index
+
+    def _row_hash(self, engine: Engine, name: str) -> str:
+        """Return the sum modulo 2**256 of the sha256 of each value with its id and counts."""
+        if name not in self.hashes:
+            kind = self.columns[name].kind
+            text = f"concat('{kind}', '|', id, '|', neg, '|', pos, '|', {KINDS[kind].digest.format('value')})"
+            missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
+            hashed = f"sha256(CASE WHEN value IS NULL THEN {missing} ELSE {text} END)"
+            rows = engine.stream(f"SELECT {hashed} AS hash FROM ({self.values.sql(engine, name)})")
+            self.hashes[name] = f"{_sum_of_hashes(rows) % 2**256:064x}"
+        return self.hashes[name]
+
+    def _digest(self) -> str:
+        lines = [f"vocabfold 1 {self.units_per_row} {self.settings['unseen']}"]
+        for name, column in self.columns.items():
+            borders = struct.pack(f">{len(column.borders)}d", *column.borders).hex()
+            head = f"{column.kind} {column.size} {column.other} {borders or '-'} {self.hashes[name]}"
+            lines.append(f"{head} {len(name.encode())} {name}")
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return values as an Arrow array of a column's kind, and which of them that kind cannot hold."""
+    try:
+        if isinstance(values, str | bytes):
+            raise TypeError
+        array = values.to_arrow() if hasattr(values, "to_arrow") else values
+        if not isinstance(array, pa.Array | pa.ChunkedArray):
+            array = pa.array(array, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"column {name!r}: values must be a list or array of {kind} values, got {short(values)}."
+        ) from error
+    converted = as_kind(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array, kind)
+    if converted is None:
+        raise InputError(
+            f"column {name!r} holds {kind} values, got {array.type}; values of other types never match."
+        )
+    return converted
+
+
+def sorted_by_value(sql: str, columns: str = "value, id, neg, pos") -> str:
+    """Return the query for a column of a codebook in the order of the values, missing first."""
+    return f"SELECT {columns} FROM ({sql}) ORDER BY value NULLS FIRST"
+
+
+def schema_of(kind: str) -> pa.Schema:
+    """Return the columns of a file of a codebook."""
+    whole = [("id", pa.int32()), ("neg", pa.int64()), ("pos", pa.int64())]
+    return pa.schema([("value", KINDS[kind].arrow), *whole])
+
+
+def _unseen(name: str, value: Any) -> InputError:
+    return InputError(
+        f"column {name!r}: the value {short(value)} is not in the codebook, fitted with unseen='error'."
+    )
+
+
+def _sum_of_hashes(batches: Iterable[pa.RecordBatch]) -> int:
+    """Return the sum of hexadecimal numbers of 64 digits: eight columns of 32 bits, summed apart."""
+    sums = [0] * 8
+    for batch in batches:
+        digits = np.frombuffer(batch["hash"].buffers()[2], np.uint8)[: 64 * batch.num_rows]
+        words = np.frombuffer(bytes.fromhex(digits.tobytes().decode()), ">u4").reshape(-1, 8)
+        sums = [total + int(more) for total, more in zip(sums, words.sum(axis=0, dtype=np.uint64), strict=True)]
+    return sum(total << 32 * (7 - i) for i, total in enumerate(sums))

@@ -1,0 +1,239 @@
+"""Rows -> Counts: the only step that reads rows.
+
+First the label, weights and folds are looked over, so that everything wrong with them is said before long work.
+Then DuckDB groups one column after another: one GROUP BY per column is faster than one pass over all of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any
+
+from vocabfold import checks
+from vocabfold.counts import Counts, Part
+from vocabfold.engines.duckdb import Engine, parse_memory
+from vocabfold.engines.rows import Rows, Source, source
+from vocabfold.engines.text import CRITEO, CRITEO_NAMES, MIXED
+from vocabfold.errors import InputError
+from vocabfold.progress import track
+from vocabfold.survey import MAX_FOLDS, Target, look_over
+
+PRESETS = (CRITEO,)
+_IN_MEMORY = 2**20  # rows up to which counts stay in memory
+_MAX_SHOWN = 20  # names in an error
+
+
+def count(
+    data: Any,
+    label: str | None = None,
+    features: str | Sequence[str] | None = None,
+    *,
+    positive: Any = None,
+    weight: str | None = None,
+    drop_null_labels: bool = False,
+    preset: str | None = None,
+    folds: int = 0,
+    fold_seed: int = 0,
+    fold_column: str | None = None,
+    memory_limit: int | str | None = None,
+) -> Counts:
+    """Count the rows of every value, by label.
+
+    Parameters
+    ----------
+    data : path, pattern, list of paths, frame, stream or relation
+        Parquet, CSV, TSV or JSON-lines files (the text ones also as .gz or .zst), patterns such as
+        "day*.parquet", a folder of Parquet files; a pandas or polars frame; an Arrow table, reader or
+        dataset; a DuckDB relation.
+    label : str
+        The column with two values. 0 and 1, 0.0 and 1.0, or booleans need nothing else; of any other two,
+        `positive` names the positive one. The preset has its own.
+    features : list of str, optional
+        The columns to count; by default every text-like column.
+    positive : optional
+        The value of the label that is positive.
+    weight : str, optional
+        A column with the weight of each row, 0 or more: a row of weight 3 counts as three rows. Weights that
+        are not whole are rounded to 2**-20 rows, each on its own.
+    drop_null_labels : bool
+        Leave out rows whose label is missing, instead of refusing them.
+    preset : {"criteo"}, optional
+        The layout of the Criteo challenge: tabs, no header, label, I1 to I13, C1 to C26; the features are C1
+        to C26.
+    folds : int
+        Count each of so many folds apart, for out-of-fold encoding. Rows are dealt to folds by their number,
+        in the order of files and rows.
+    fold_seed : int
+        Another number deals the rows in another way.
+    fold_column : str, optional
+        A column with the fold of each row, 0 to `folds` - 1; without `folds`, its largest value tells how many.
+    memory_limit : int or str, optional
+        Bytes, or a text such as "4GB"; by default half of the machine's memory. What does not fit goes to
+        temporary files, which are removed at the end.
+
+    Returns
+    -------
+    Counts
+
+    Raises
+    ------
+    InputError
+        The rows or the options cannot be used.
+
+    Notes
+    -----
+    Missing (None, NaN, an empty field of CSV) is a value like any other. Values keep their type: 1 and "1" are
+    two values. In CSV a column is an integer, a float, a date or a boolean if all of its fields are, and text
+    otherwise.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import vocabfold as vf
+    >>> rows = pa.table({"site": ["a", "b", "a", None], "click": [1, 0, 0, 1]})
+    >>> counts = vf.count(rows, "click")
+    >>> counts["site"].to_pylist()[0]
+    {'value': None, 'neg': 0, 'pos': 1}
+    """
+    limit = parse_memory(memory_limit)
+    if preset is not None:
+        checks.choice("preset", preset, PRESETS)
+        label = CRITEO_NAMES[0] if label is None else label
+        features = [name for name in CRITEO_NAMES if name.startswith("C")] if features is None else features
+    folds, fold_seed = checks.at_least("folds", folds, 0), checks.at_least("fold_seed", fold_seed, 0)
+    if folds == 1 or folds > MAX_FOLDS:
+        raise InputError(f"folds must be 0 (none) or between 2 and {MAX_FOLDS:,}, got {folds:,}.")
+    roles = {"label": label, "weight": weight, "fold_column": fold_column}
+    features = _check_wishes(roles, features)
+    used = [name for name in roles.values() if name is not None]
+    with Engine(limit) as engine:
+        found = source(engine, data, preset)
+        wanted = list(dict.fromkeys([*used, *(found.names if features is None else features)]))
+        _check_names(found, wanted)
+        for _ in track([""], f"reading {found.name}", engine.progress):
+            rows = found.open(wanted, folds > 0 and fold_column is None)
+        features = _check_columns(found, rows, features, used)
+        target = look_over(
+            engine,
+            rows,
+            found.name,
+            roles,
+            positive=positive,
+            drop_null_labels=drop_null_labels,
+            folds=folds,
+            fold_seed=fold_seed,
+        )
+        part = _count(engine, rows, features, target)
+    return Counts(
+        kinds={name: str(rows.columns[name].kind) for name in features},
+        label=str(label),
+        positive=target.positive,
+        units_per_row=target.units_per_row,
+        folds=target.folds,
+        neg=target.neg,
+        pos=target.pos,
+        sources=(found.name,),
+        parts=(part,),
+        memory_limit=limit,
+    )
+
+
+def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) -> Part:
+    """Group one column after another; many rows can have many values, whose counts are kept on disk."""
+    folder = None
+    if target.n_rows > _IN_MEMORY:
+        folder = tempfile.TemporaryDirectory(prefix="vocabfold-counts-", ignore_cleanup_errors=True)
+    tables: dict[str, Any] = {}
+    for i, name in enumerate(track(features, "counting", engine.progress)):
+        sql = _query(rows.scan, rows.columns[name].sql, target)
+        if folder:
+            tables[name] = [Path(folder.name) / f"{i}.parquet"]
+            engine.write(sql, tables[name][0])
+        else:
+            tables[name] = engine.run(sql)
+    return Part(tables, {name: str(rows.columns[name].kind) for name in features}, target.units_per_row, folder)
+
+
+def _query(scan: str, value: str, target: Target) -> str:
+    """Return the query that counts one column: value, fold if asked, neg, pos."""
+    fold = f", {target.fold} AS fold" if target.fold else ""
+    by = "value, fold" if target.fold else "value"
+    if target.units is None:
+        sums = f"count(*) AS n, sum({target.is_positive}::INTEGER) AS p"
+    else:
+        sums = (
+            f"sum({target.units}) AS n, sum(CASE WHEN {target.is_positive} THEN {target.units} ELSE 0 END) AS p"
+        )
+    return (
+        f"SELECT {by}, (n - p)::BIGINT AS neg, p::BIGINT AS pos "
+        f"FROM (SELECT {value} AS value{fold}, {sums} FROM {scan}{target.where} GROUP BY ALL)"
+    )
+
+
+def _check_wishes(roles: dict[str, str | None], features: str | Sequence[str] | None) -> list[str] | None:
+    """Return the names of the features as a list, or say what is wrong with the names given."""
+    if roles["label"] is None:
+        raise InputError("label is missing: name the column that holds it.")
+    for role, name in roles.items():
+        if name is not None and not isinstance(name, str):
+            raise InputError(f"{role} must be the name of a column, got {short(name)}.")
+    if features is None:
+        return None
+    names = [features] if isinstance(features, str) else list(features)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"features must be a list of column names, at least one, got {short(features)}.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"feature {twice!r} is given twice.")
+    if roles["label"] in names:
+        raise InputError(f"{roles['label']!r} is the label and cannot be a feature too.")
+    return names
+
+
+def _check_names(found: Source, wanted: Sequence[str]) -> None:
+    """Refuse names that are not there, all together, each with the one that it may stand for."""
+    known = set(found.names)
+    problems = []
+    for name in wanted:
+        if name not in known:
+            close = difflib.get_close_matches(name, found.names, n=1)
+            problems.append(
+                f"column {name!r} is not in {found.name}." + (f" Did you mean {close[0]!r}?" if close else "")
+            )
+    if problems:
+        names = ", ".join(found.names[:_MAX_SHOWN]) + (", ..." if len(found.names) > _MAX_SHOWN else "")
+        raise InputError(" ".join([*problems[:_MAX_SHOWN], f"Columns: {names}."]))
+
+
+def _check_columns(found: Source, rows: Rows, features: list[str] | None, used: Sequence[str]) -> list[str]:
+    """Return the features, by default every text-like column; refuse columns that cannot be counted."""
+    columns = rows.columns
+    named = [*used, *(features or [])]
+    problems = [
+        f"column {name!r} holds {columns[name].type}, which is not counted; convert it to text or numbers."
+        for name in named
+        if columns[name].kind is None
+    ]
+    if problems:
+        raise InputError(" ".join(problems[:_MAX_SHOWN]))
+    if features is not None:
+        return features
+    mixed = [name for name, column in columns.items() if column.type == MIXED]
+    if mixed:
+        raise InputError(
+            f"column {mixed[0]!r} holds mixed types; convert it to one type, or name the features."
+        )
+    chosen = [
+        name
+        for name, column in columns.items()
+        if column.kind in ("text", "missing") and not column.is_number and name not in used
+    ]
+    if not chosen:
+        raise InputError(
+            f"{found.name} has no text-like column besides; name the features that are to be counted."
+        )
+    return chosen

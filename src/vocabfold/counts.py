@@ -1,0 +1,288 @@
+"""Counts: for every value of every column, its rows with a negative and with a positive label.
+
+Counts are additive, so days and shards are counted apart and added. Adding costs nothing: the parts are kept
+side by side, and grouped when a column is read. The counts of many rows stay on disk, and one column at a time
+is read.
+
+Numbers are int64 in units: one per row, or 2**20 per row if weights are not whole. A part with whole weights is
+scaled when it meets one without, so that sums are exact in any order.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from vocabfold import storage
+from vocabfold.engines.duckdb import Engine, parquet, parse_memory
+from vocabfold.errors import CodebookError, InputError
+from vocabfold.kinds import KINDS
+from vocabfold.progress import track
+
+FRACTIONS = 2**20  # units per row, if weights are not whole numbers
+MAX_UNITS = 2**62
+_MAX_SHOWN = 40  # columns in a repr
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The counts of one reading: per column an Arrow table, or the Parquet files that hold it."""
+
+    tables: Mapping[str, pa.Table | list[Path]]
+    kinds: Mapping[str, str]
+    units_per_row: int
+    folder: tempfile.TemporaryDirectory[str] | None = None  # removed when nothing refers to it any more
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts:
+    """Counts per value, additive over days and shards: `monday + tuesday`.
+
+    `counts["site"]` is an Arrow table with the columns value, neg, pos (and fold, if folds were counted),
+    sorted by value; missing comes first. With weights that are not whole, neg and pos are floats.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The columns counted.
+    kinds : dict
+        What each of them holds: text, integer, unsigned, float, boolean, date or timestamp.
+    label, positive : str
+        The column of the label, and its positive value as text.
+    rows : int or float
+        Rows counted, by weight.
+    positive_rows : int or float
+        Those with a positive label.
+    folds : int
+        Folds counted apart, or 0.
+    sources : tuple of str
+        What was counted.
+    """
+
+    kinds: Mapping[str, str]
+    label: str
+    positive: str
+    units_per_row: int
+    folds: int
+    neg: int  # units
+    pos: int
+    sources: tuple[str, ...]
+    parts: tuple[Part, ...]
+    memory_limit: int | None = field(default=None)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns counted."""
+        return tuple(self.kinds)
+
+    @property
+    def rows(self) -> int | float:
+        """Rows counted, by weight."""
+        return in_rows(self.neg + self.pos, self.units_per_row)
+
+    @property
+    def positive_rows(self) -> int | float:
+        """Rows with a positive label, by weight."""
+        return in_rows(self.pos, self.units_per_row)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        self._check(name)
+        with Engine(self.memory_limit) as engine:
+            table = engine.run(self.sql(engine, name, by_fold=True, is_sorted=True))
+        return to_rows(table, self.units_per_row)
+
+    def __add__(self, other: Counts) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        kinds = {name: _common_kind(name, self.kinds, other.kinds) for name in self._same_features(other)}
+        for what in ("label", "positive", "folds"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            if mine != theirs:
+                raise InputError(
+                    f"counts with {what} {mine!r} and counts with {what} {theirs!r} cannot be added."
+                )
+        units = max(self.units_per_row, other.units_per_row)
+        scales = units // self.units_per_row, units // other.units_per_row
+        neg, pos = (getattr(self, s) * scales[0] + getattr(other, s) * scales[1] for s in ("neg", "pos"))
+        if neg + pos > MAX_UNITS:
+            raise InputError(
+                f"the counts sum to {neg + pos:,} units; at most {MAX_UNITS:,} are counted exactly."
+            )
+        return replace(
+            self,
+            kinds=kinds,
+            units_per_row=units,
+            neg=neg,
+            pos=pos,
+            sources=self.sources + other.sources,
+            parts=self.parts + other.parts,
+        )
+
+    def __radd__(self, other: object) -> Counts:
+        return self if other == 0 else NotImplemented  # sum() begins with 0
+
+    def __repr__(self) -> str:
+        share = f"{100 * self.pos / (self.neg + self.pos):.1f} % with {self.label} = {self.positive}"
+        parts = f", {len(self.parts):,} parts" if len(self.parts) > 1 else ""
+        folds = f", {self.folds} folds" if self.folds else ""
+        lines = [f"{name}  {kind}" for name, kind in self.kinds.items()]
+        if len(lines) > _MAX_SHOWN:
+            lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN:,} more columns"]
+        n = len(self.kinds)
+        head = f"Counts({n:,} column{'s' * (n > 1)}, {self.rows:,} rows, {share}{folds}{parts})"
+        return "\n  ".join([head, *lines])
+
+    def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
+        """Return the query for the counts of a column: value, (fold,) neg, pos in units."""
+        kind = KINDS[self.kinds[name]]
+        keys = "value, fold" if by_fold and self.folds else "value"
+        typed = keys.replace("value", f"value::{kind.sql} AS value", 1)
+        sql = " UNION ALL ".join(
+            f"SELECT {typed}, neg * {scale} AS neg, pos * {scale} AS pos FROM {scan}"
+            for scan, scale in self._scans(engine, name)
+        )
+        if len(self.parts) > 1 or (self.folds and not by_fold):
+            sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+            sql = f"SELECT {keys}, {sums} FROM ({sql}) GROUP BY {keys}"
+        order = ", ".join(f"{key} NULLS FIRST" for key in keys.split(", "))
+        return f"SELECT * FROM ({sql}) ORDER BY {order}" if is_sorted else sql
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts to a folder, replacing counts that are there; `vf.load_counts` reads them back."""
+
+        def fill(saver: storage.Saver) -> storage.Json:
+            columns = []
+            with Engine(self.memory_limit) as engine:
+                for name in track(self.features, "saving", engine.progress):
+                    batches = engine.stream(self.sql(engine, name, by_fold=True, is_sorted=True))
+                    entry = saver.add(_schema(self.kinds[name], self.folds), batches)
+                    columns.append({"name": name, "type": self.kinds[name], "files": [entry]})
+            return {
+                "label": self.label,
+                "positive": self.positive,
+                "units_per_row": self.units_per_row,
+                "folds": self.folds,
+                "neg": self.neg,
+                "pos": self.pos,
+                "columns": columns,
+            }
+
+        storage.save(path, storage.COUNTS, fill, {"sources": self.sources})
+
+    def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, int]]:
+        """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
+        alike: dict[tuple[str, int, bool], list[Any]] = {}
+        for part in self.parts:
+            table = part.tables[name]
+            is_file = isinstance(table, list)
+            key = part.kinds[name], self.units_per_row // part.units_per_row, is_file
+            alike.setdefault(key, []).extend(table if is_file else [table])
+        for (_, scale, is_file), tables in alike.items():
+            if is_file:
+                missing = [path for path in tables if not path.exists()]
+                if missing:
+                    raise storage.gone(missing[0])
+            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), scale
+
+    def _check(self, name: str) -> None:
+        if name not in self.kinds:
+            raise InputError(f"{name!r} is not among the features: {', '.join(self.features[:_MAX_SHOWN])}.")
+
+    def _same_features(self, other: Counts) -> tuple[str, ...]:
+        different = sorted(self.kinds.keys() ^ other.kinds.keys())
+        if different:
+            raise InputError(
+                f"feature {different[0]!r} was counted on one side only; both must have the same features."
+            )
+        return self.features
+
+
+def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None = None) -> Counts:
+    """Load counts from the folder to which `Counts.save` wrote them.
+
+    Parameters
+    ----------
+    path : path
+        The folder. It must stay in place: columns are read when they are needed.
+    memory_limit : int or str, optional
+        As for `count`.
+
+    Returns
+    -------
+    Counts
+
+    Raises
+    ------
+    CodebookError
+        The folder is missing, damaged, changed by hand, or newer than this release.
+    """
+    folder, header, provenance = storage.load(path, storage.COUNTS)
+    sources = provenance.get("sources", [])
+    try:
+        kinds = {column["name"]: column["type"] for column in header["columns"]}
+        files = {
+            column["name"]: [folder / entry["name"] for entry in column["files"]]
+            for column in header["columns"]
+        }
+        numbers = {key: header[key] for key in ("units_per_row", "folds", "neg", "pos")}
+        is_valid = (
+            len(kinds) == len(header["columns"]) > 0
+            and all(isinstance(name, str) for name in kinds)
+            and all(kind in KINDS for kind in kinds.values())
+            and all(type(number) is int and 0 <= number <= MAX_UNITS for number in numbers.values())
+            and numbers["units_per_row"] in (1, FRACTIONS)
+            and 0 < numbers["neg"] + numbers["pos"] <= MAX_UNITS
+            and all(isinstance(header[key], str) for key in ("label", "positive"))
+        )
+    except (KeyError, TypeError, AttributeError):
+        is_valid = False
+    if not is_valid:
+        raise CodebookError(f"{folder / storage.COUNTS.header} is not valid: a field is missing or absurd.")
+    part = Part(files, kinds, numbers["units_per_row"])
+    return Counts(
+        kinds=kinds,
+        label=header["label"],
+        positive=header["positive"],
+        **numbers,
+        sources=tuple(str(name) for name in sources) if isinstance(sources, list) else (),
+        parts=(part,),
+        memory_limit=parse_memory(memory_limit),
+    )
+
+
+def in_rows(units: int, units_per_row: int) -> int | float:
+    """Return a number of units as rows: a whole number, if it is one."""
+    return units // units_per_row if units % units_per_row == 0 else units / units_per_row
+
+
+def to_rows(table: pa.Table, units_per_row: int) -> pa.Table:
+    """Return a table whose neg and pos are rows instead of units."""
+    if units_per_row == 1:
+        return table
+    for side in ("neg", "pos"):
+        rows = pa.array(table[side].to_numpy() / units_per_row)
+        table = table.set_column(table.schema.get_field_index(side), side, rows)
+    return table
+
+
+def _common_kind(name: str, mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    kinds = {mine[name], theirs[name]}
+    if len(kinds) > 1:
+        kinds -= {"missing"}
+    if len(kinds) > 1:
+        raise InputError(
+            f"feature {name!r} is {mine[name]} on one side and {theirs[name]} on the other, so equal values "
+            "would not meet; read it with one type on both."
+        )
+    return kinds.pop()
+
+
+def _schema(kind: str, folds: int) -> pa.Schema:
+    fold = [("fold", pa.int32())] if folds else []
+    return pa.schema([("value", KINDS[kind].arrow), *fold, ("neg", pa.int64()), ("pos", pa.int64())])

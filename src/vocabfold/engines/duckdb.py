@@ -1,0 +1,159 @@
+"""SQL text -> tables and files, in this process.
+
+An engine lives for one task. It keeps to its memory limit by spilling into a temporary folder, which is
+removed when the task ends, and it knows nothing of vocabularies. Names and texts that come from outside enter
+a query through `identifier` and `literal` alone.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+import duckdb
+import pyarrow as pa
+
+from vocabfold.errors import InputError
+
+_DUCKDB_SHARE = 0.75  # of the memory limit; the rest is for Python, Arrow and what DuckDB does not count
+_LEAST_MEMORY = 200 * 2**20
+_MEMORY_PER_THREAD = 512 * 2**20
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
+    "KI": 2**10,
+    "MI": 2**20,
+    "GI": 2**30,
+    "TI": 2**40,
+}
+
+
+class Engine:
+    """A DuckDB database in memory, and the temporary folder of one task."""
+
+    def __init__(self, memory_limit: int | None = None) -> None:
+        limit = memory_limit or _machine_memory() // 2
+        self._temporary = tempfile.TemporaryDirectory(prefix="vocabfold-", ignore_cleanup_errors=True)
+        self.folder = Path(self._temporary.name)
+        self._connection = duckdb.connect(
+            config={
+                "memory_limit": f"{int(limit * _DUCKDB_SHARE) >> 20}MiB",
+                "threads": str(max(1, min(os.cpu_count() or 1, limit // _MEMORY_PER_THREAD))),
+                "temp_directory": str(self.folder / "spill"),
+                "preserve_insertion_order": "false",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "python_enable_replacements": "false",  # a table name never finds a Python variable
+            }
+        )
+        self._n_tables = 0
+        self._memory_limit = limit
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+        self._temporary.cleanup()
+
+    def run(self, sql: str) -> pa.Table:
+        """Return the result of a query."""
+        try:
+            return self._connection.sql(sql).to_arrow_table()
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._explained(error) from error
+
+    def stream(self, sql: str, rows: int = 2**20) -> Iterable[pa.RecordBatch]:
+        """Yield the result of a query in batches of so many rows (the last one may be smaller)."""
+        try:
+            yield from self._connection.sql(sql).to_arrow_reader(rows)
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._explained(error) from error
+
+    def write(self, sql: str, path: Path, *, ordered: bool = False) -> None:
+        """Write the result of a query to a Parquet file, in the order of the rows if asked."""
+        try:
+            self._connection.execute(f"SET preserve_insertion_order = {ordered}")
+            self._connection.execute(f"COPY ({sql}) TO {literal(str(path))} (FORMAT parquet)")
+        except duckdb.Error as error:
+            raise self._explained(error) from error
+
+    def table(self, data: object) -> str:
+        """Return the name under which queries find an Arrow table, reader or dataset."""
+        name = f"table_{self._n_tables}"
+        self._n_tables += 1
+        self._connection.register(name, data)
+        return name
+
+    def variable(self, name: str, value: object) -> str:
+        """Return the expression under which queries find a value."""
+        self._connection.execute(f"SET VARIABLE {name} = ?", [value])
+        return f"getvariable('{name}')"
+
+    def progress(self) -> float:
+        """Return how much of the running query is done, 0 to 1."""
+        return max(0.0, self._connection.query_progress()) / 100
+
+    def _explained(self, error: Exception) -> InputError:
+        """Word an error of the engine in one sentence."""
+        text = str(error)
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return InputError(
+                f"this needs more memory than the limit of {self._memory_limit / 1e9:.3g} GB, or more room for "
+                f"temporary files than {tempfile.gettempdir()} has; raise memory_limit, or set TMPDIR."
+            )
+        if "no space left" in text.lower():
+            return InputError(f"the disk is full while writing temporary files to {tempfile.gettempdir()}.")
+        first = re.sub(r"^[A-Za-z ]+ Error: ", "", text.strip().split("\n")[0])
+        return InputError(f"the rows cannot be read: {first.rstrip('.')}.")
+
+
+def identifier(name: str) -> str:
+    """Return a name as SQL."""
+    if not name or "\0" in name:
+        raise InputError(
+            f"a column is called {name!r}; a name needs at least one character, and none may be NUL."
+        )
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def file_list(paths: Iterable[Path]) -> str:
+    """Return paths as SQL, none of them a pattern."""
+    return f"[{', '.join(literal(glob.escape(str(path))) for path in paths)}]"
+
+
+def parquet(paths: Iterable[Path]) -> str:
+    """Return the scan of Parquet files; the names of their folders are no columns."""
+    return f"read_parquet({file_list(paths)}, hive_partitioning = false)"
+
+
+def parse_memory(given: int | str | None) -> int | None:
+    """Return a memory limit in bytes: None for the default, a number of bytes, or a text such as '4GB'."""
+    if given is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?", str(given).strip().upper())
+    if isinstance(given, bool) or not match or match[2] not in _UNITS:
+        raise InputError(f"memory_limit must be a number of bytes or a text such as '4GB', got {given!r}.")
+    limit = int(float(match[1]) * _UNITS[match[2]])
+    if limit < _LEAST_MEMORY:
+        raise InputError(f"memory_limit must be at least 200 MiB, got {given!r}.")
+    return limit
+
+
+def _machine_memory() -> int:
+    """Return the memory of the machine, or of the container, in bytes."""
+    sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
+    control_group = Path("/sys/fs/cgroup/memory.max")
+    if control_group.exists() and (text := control_group.read_text().strip()).isdigit():
+        sizes.append(int(text))
+    return min(sizes, default=8 * 2**30)

@@ -1,0 +1,72 @@
+"""Frames in memory -> Arrow tables, one column at a time so that an error can name it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from vocabfold.errors import InputError
+
+
+def is_frame(data: Any) -> bool:
+    """Tell whether this is a table in memory: Arrow, pandas or polars (lazy or not)."""
+    return isinstance(data, pa.Table | pa.RecordBatch) or _library(data) in ("pandas", "polars")
+
+
+def described(data: Any) -> str:
+    """Return what messages call a frame."""
+    return f"the {_library(data).replace('pyarrow', 'Arrow')} {type(data).__name__}"
+
+
+def names(data: Any) -> list[str]:
+    """Return the names of the columns."""
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return list(data.schema.names)
+    return list(data.collect_schema().names() if _library(data) == "polars" else data.columns)
+
+
+def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
+    """Return the named columns as an Arrow table; NaN in a pandas frame is missing."""
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return data.select(list(names))
+    if _library(data) == "polars":
+        objects = [name for name in names if str(data.collect_schema()[name]) == "Object"]
+        if objects:
+            raise _mixed(objects[0], data.lazy().select(objects[0]).collect()[objects[0]].to_list())
+        return data.lazy().select(list(names)).collect().to_arrow()
+    return pa.table([_from_pandas(name, data[name]) for name in names], list(names))
+
+
+def _from_pandas(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise _mixed(name, series.astype(object).tolist()) from error
+
+
+def _mixed(name: str, values: Sequence[Any]) -> InputError:
+    """Name the types that a column of Python objects mixes, or the one that cannot be read."""
+    types = sorted({type(value).__name__ for value in values if value is not None and value == value})
+    if len(types) > 1:
+        return InputError(
+            f"column {name!r} mixes {' and '.join(types[:3])}, and 1 and '1' would be two values; "
+            "convert it to one type first."
+        )
+    return InputError(
+        f"column {name!r} holds values of type {types[0]}, which cannot be read; convert it first."
+    )
+
+
+def _library(data: Any) -> str:
+    is_table = hasattr(data, "columns") and hasattr(
+        data, "select_dtypes" if _root(data) == "pandas" else "lazy"
+    )
+    return _root(data) if is_table or isinstance(data, pa.Table | pa.RecordBatch) else ""
+
+
+def _root(data: Any) -> str:
+    return type(data).__module__.partition(".")[0]

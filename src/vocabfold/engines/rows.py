@@ -1,0 +1,213 @@
+"""What callers give -> Rows: a table that the engine scans, and its columns with their kinds.
+
+Parquet files, Arrow tables and datasets are scanned in place. What can be read only once, or is costly to read
+(text, streams, relations), is read once into a Parquet file in the engine's temporary folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from vocabfold.engines import files, frames, text
+from vocabfold.engines.duckdb import Engine, identifier, literal, parquet
+from vocabfold.errors import InputError
+from vocabfold.kinds import KINDS, kind_of
+
+_BATCH = 2**17  # rows of a stream
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the engine finds it."""
+
+    kind: str | None  # None: nothing that can be counted
+    sql: str  # the expression of a value; NULL is missing
+    type: str  # in words, for messages
+    is_number: bool = False  # text, but every field is a number, such as "007"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table that the engine scans."""
+
+    scan: str
+    columns: Mapping[str, Column]
+    number: str  # the expression of the row's number, from 0; only if asked for
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that are not read yet: what is asked of them can be checked against the names first."""
+
+    name: str
+    names: Sequence[str]
+    open: Callable[[Sequence[str], bool], Rows]  # (columns, are the numbers of the rows needed)
+
+
+def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
+    """Return the rows that a path, a pattern, a list of paths, a frame, a stream or a relation holds."""
+    if isinstance(data, str | os.PathLike | list | tuple):
+        found = _from_files(engine, files.find(data), preset)
+    elif isinstance(data, duckdb.DuckDBPyRelation):
+        found = _from_stream(
+            engine,
+            "the DuckDB relation",
+            data.columns,
+            lambda names: data.project(", ".join(map(identifier, names))).to_arrow_reader(_BATCH),
+        )
+    elif isinstance(data, ds.Dataset):
+        found = _from_dataset(engine, data)
+    elif isinstance(data, pa.RecordBatchReader):
+        found = _from_stream(engine, "the Arrow reader", data.schema.names, lambda _: data)
+    elif frames.is_frame(data):
+        found = _from_frame(engine, data)
+    elif hasattr(data, "__arrow_c_stream__"):
+        return source(engine, pa.RecordBatchReader.from_stream(data))
+    else:
+        raise InputError(
+            "data must be a path, a pattern, a list of paths, a pandas or polars frame, an Arrow table, reader "
+            f"or dataset, or a DuckDB relation, got {type(data).__module__}.{type(data).__qualname__}."
+        )
+    _check_names(found)
+    return found
+
+
+def _check_names(found: Source) -> None:
+    if not found.names:
+        raise InputError(f"{found.name} has no columns.")
+    wrong = [name for name in found.names if not isinstance(name, str)]
+    if wrong:
+        raise InputError(
+            f"column names must be text, got {wrong[0]!r} ({type(wrong[0]).__name__}) in {found.name}; "
+            "rename the columns first."
+        )
+    firsts: dict[str, str] = {}
+    for name in found.names:
+        first = firsts.setdefault(name.lower(), name)
+        if first is not name:
+            raise InputError(
+                f"{found.name} has the columns {first!r} and {name!r}; names must differ, and by more than "
+                "upper and lower case: rename one of them."
+            )
+
+
+def _column(name: str, type: pa.DataType, reference: str) -> Column:
+    """Return a column of an Arrow type."""
+    kind = kind_of(type)
+    if kind is None:
+        return Column(None, "NULL", str(type))
+    if kind == "timestamp" and _unit(type) == "ns":
+        # Truncated to microseconds, two instants could become one.
+        problem = literal(f"column {name!r} has instants finer than a microsecond; round them first")
+        reference = f"CASE WHEN epoch_ns({reference}) % 1000 <> 0 THEN error({problem}) ELSE {reference} END"
+    return Column(kind, KINDS[kind].read.format(reference), kind)
+
+
+def _unit(type: pa.DataType) -> str:
+    return str((type.value_type if pa.types.is_dictionary(type) else type).unit)
+
+
+def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> Source:
+    format = files.format_of(paths, text=preset)
+    name = str(paths[0]) + (f" and {len(paths) - 1:,} more" if len(paths) > 1 else "")
+    if format == files.PARQUET:
+        return _from_parquet(name, paths)
+    table = text.table(engine, paths, format)
+
+    def open(names: Sequence[str], numbered: bool) -> Rows:
+        staged = engine.folder / "rows.parquet"
+        kinds = table.stage(names, staged, ordered=numbered)
+        columns = {
+            name: Column(kind, KINDS[kind].read.format(f"c{i}") if kind else "NULL", type, is_number)
+            for i, (name, (kind, type, is_number)) in enumerate(zip(names, kinds, strict=True))
+        }
+        return Rows(parquet([staged]), columns, "file_row_number")
+
+    return Source(name, table.names, open)
+
+
+def _from_parquet(source_name: str, paths: Sequence[Path]) -> Source:
+    def open(names: Sequence[str], numbered: bool) -> Rows:
+        first, _ = files.footer(paths[0])
+        starts = [0]
+        for path in paths:
+            schema, n_rows = files.footer(path)
+            starts.append(starts[-1] + n_rows)
+            for name in names:
+                if schema.get_field_index(name) < 0:
+                    raise InputError(f"{path} lacks the column {name!r}, which {paths[0]} has.")
+                types = schema.field(name).type, first.field(name).type
+                if kind_of(types[0]) != kind_of(types[1]):
+                    raise InputError(
+                        f"column {name!r} is {types[0]} in {path} but {types[1]} in {paths[0]}; "
+                        "write them with one type, or count them apart."
+                    )
+        columns = {name: _column(name, first.field(name).type, identifier(name)) for name in names}
+        number = f"(file_row_number + list_extract({starts[:-1]}, file_index + 1))"
+        return Rows(parquet(paths), columns, number if len(paths) > 1 else "file_row_number")
+
+    return Source(source_name, files.footer(paths[0])[0].names, open)
+
+
+def _from_frame(engine: Engine, data: Any) -> Source:
+    def open(names: Sequence[str], numbered: bool) -> Rows:
+        table = frames.to_arrow(data, names)
+        columns = {
+            name: _column(name, type, f"c{i}")
+            for i, (name, type) in enumerate(zip(names, table.schema.types, strict=True))
+        }
+        # Columns that cannot be counted are left out: DuckDB does not know all of Arrow's types.
+        kept = [i for i, column in enumerate(columns.values()) if column.kind]
+        table = pa.table([table.column(i) for i in kept], [f"c{i}" for i in kept])
+        if numbered:
+            table = table.append_column("row", pa.array(np.arange(table.num_rows)))
+        return Rows(engine.table(table), columns, "row")
+
+    return Source(frames.described(data), frames.names(data), open)
+
+
+def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
+    ordered = _from_stream(
+        engine, "the Arrow dataset", data.schema.names, lambda names: data.scanner(columns=names).to_reader()
+    )
+
+    def open(names: Sequence[str], numbered: bool) -> Rows:
+        if numbered:  # a scan in place does not keep the order
+            return ordered.open(names, numbered)
+        columns = {name: _column(name, data.schema.field(name).type, identifier(name)) for name in names}
+        return Rows(engine.table(data), columns, "NULL")
+
+    return Source(ordered.name, ordered.names, open)
+
+
+def _from_stream(
+    engine: Engine,
+    source_name: str,
+    all_names: Sequence[str],
+    read: Callable[[Sequence[str]], pa.RecordBatchReader],
+) -> Source:
+    def open(names: Sequence[str], numbered: bool) -> Rows:
+        reader = read(list(names))
+        types = [reader.schema.field(name).type for name in names]
+        columns = {
+            name: _column(name, type, f"c{i}") for i, (name, type) in enumerate(zip(names, types, strict=True))
+        }
+        kept = [(i, name) for i, (name, column) in enumerate(columns.items()) if column.kind]
+        # Renamed by position, so that no name gets into the query.
+        schema = pa.schema([(f"c{i}", reader.schema.field(name).type) for i, name in kept])
+        batches = (pa.record_batch([batch.column(name) for _, name in kept], schema=schema) for batch in reader)
+        staged = engine.folder / "rows.parquet"
+        stream = engine.table(pa.RecordBatchReader.from_batches(schema, batches))
+        engine.write(f"SELECT * FROM {stream}", staged, ordered=numbered)
+        return Rows(parquet([staged]), columns, "file_row_number")
+
+    return Source(source_name, all_names, open)

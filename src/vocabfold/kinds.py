@@ -1,0 +1,84 @@
+"""The kinds of values: what a column may hold, and how SQL, Arrow and the digest spell it.
+
+A column has one kind, and values of different kinds are different values: 1, "1", 1.0 and true never meet.
+All widths of a kind are one: an int8 column and an int64 column with the same numbers have the same values.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of value."""
+
+    sql: str  # the type in DuckDB
+    arrow: pa.DataType  # the type in Arrow and Parquet
+    read: str  # SQL from a column of any width to the type; what is missing becomes NULL
+    digest: str  # SQL from the type to the text that the digest of a codebook is made of
+
+
+_EPOCH = "DATE '1970-01-01'"
+KINDS = {
+    "text": Kind("VARCHAR", pa.string(), "{0}::VARCHAR", "{0}"),
+    "integer": Kind("BIGINT", pa.int64(), "{0}::BIGINT", "{0}"),
+    "unsigned": Kind("UBIGINT", pa.uint64(), "{0}::UBIGINT", "{0}"),
+    # Adding 0 makes one zero out of 0.0 and -0.0.
+    "float": Kind(
+        "DOUBLE",
+        pa.float64(),
+        "CASE WHEN isnan({0}::DOUBLE) THEN NULL ELSE {0}::DOUBLE + 0 END",
+        "{0}::BIT",
+    ),
+    "boolean": Kind("BOOLEAN", pa.bool_(), "{0}::BOOLEAN", "{0}"),
+    "date": Kind("DATE", pa.date32(), "{0}::DATE", f"({{0}} - {_EPOCH})"),
+    "timestamp": Kind("TIMESTAMP", pa.timestamp("us"), "{0}::TIMESTAMP", "epoch_us({0})"),
+    # A column in which all is missing; it merges with a column of any kind.
+    "missing": Kind("VARCHAR", pa.string(), "NULL::VARCHAR", "{0}"),
+}
+
+
+def kind_of(type: pa.DataType) -> str | None:
+    """Return the kind of an Arrow type, or None for types that are no values: lists, bytes, decimals, ..."""
+    types = pa.types
+    if types.is_dictionary(type):
+        return kind_of(type.value_type)
+    tests = {
+        "text": lambda t: types.is_string(t) or types.is_large_string(t) or types.is_string_view(t),
+        "unsigned": types.is_uint64,
+        "integer": types.is_integer,
+        "float": lambda t: types.is_float32(t) or types.is_float64(t),
+        "boolean": types.is_boolean,
+        "date": types.is_date,
+        "timestamp": lambda t: types.is_timestamp(t) and t.tz is None,
+        "missing": types.is_null,
+    }
+    return next((kind for kind, fits in tests.items() if fits(type)), None)
+
+
+_NUMBERS = {"integer", "unsigned", "float"}
+
+
+def as_kind(array: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_]] | None:
+    """Return an array as a kind, and which entries that kind cannot hold (1.5 as an integer).
+
+    Only numbers change their kind, by value; None for arrays of any other kind.
+    """
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    found, target = kind_of(array.type), KINDS[kind].arrow
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), None, array)
+    if found == "missing":
+        return pa.nulls(len(array), target), np.zeros(len(array), bool)
+    if found != kind and not {found, kind} <= _NUMBERS:
+        return None
+    converted = array.cast(target, safe=False)
+    is_same = pc.equal(converted.cast(array.type, safe=False), array)
+    if found != kind:  # as a signed integer, a large unsigned one is negative
+        is_same = pc.and_(is_same, pc.equal(pc.less(converted, 0), pc.less(array, 0)))
+    return converted, ~np.asarray(is_same.fill_null(True))

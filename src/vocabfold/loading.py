@@ -1,0 +1,166 @@
+"""Folder -> Codebook: every byte is checked, and every field, before anything is used."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vocabfold import storage
+from vocabfold.codebook import UNSEEN, BookColumn, Codebook, schema_of
+from vocabfold.counts import FRACTIONS, MAX_UNITS
+from vocabfold.engines.duckdb import Engine, parquet, parse_memory
+from vocabfold.errors import CodebookError
+from vocabfold.kinds import KINDS
+from vocabfold.lookup import Index
+
+_SETTINGS = {
+    "aim": str,
+    "method": str,
+    "allocation": str,
+    "budget": int,
+    "smoothing": int,
+    "min_count": int,
+    "unseen": str,
+    "gap": float,
+}
+
+
+@dataclass(frozen=True)
+class SavedValues:
+    """The values of a codebook in the Parquet files of its folder, each column sorted."""
+
+    files: Mapping[str, list[Path]]
+    columns: Mapping[str, BookColumn]
+
+    def sql(self, engine: Engine, name: str) -> str:
+        """Return the query for value, id, neg, pos of a column."""
+        for path in self.files[name]:
+            if not path.exists():
+                raise storage.gone(path)
+        return f"SELECT * FROM {parquet(self.files[name])}"
+
+    def index(self, name: str) -> Index:
+        """Return the values of a column and their ids in memory."""
+        try:
+            table = pa.concat_tables(storage.read(path).read(["value", "id"]) for path in self.files[name])
+        except (OSError, pa.ArrowException) as error:
+            raise storage.gone(self.files[name][0]) from error
+        index = Index(table["value"], table["id"].to_numpy())
+        ids = pc.min_max(table["id"]).as_py()
+        is_empty = table.num_rows == 0
+        if not index.is_sorted or not (is_empty or 0 <= ids["min"] <= ids["max"] < self.columns[name].size):
+            raise CodebookError(
+                f"{self.files[name][0]} is not valid: its values must rise, and its ids be below "
+                f"{self.columns[name].size:,}."
+            )
+        return index
+
+
+def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None) -> Codebook:
+    """Load a codebook from the folder to which `Codebook.save` wrote it.
+
+    Parameters
+    ----------
+    path : path
+        The folder. It must stay in place: columns are read when they are needed.
+    memory_limit : int or str, optional
+        As for `count`.
+
+    Returns
+    -------
+    Codebook
+
+    Raises
+    ------
+    CodebookError
+        The folder is missing, damaged, changed by hand, or newer than this release.
+
+    Notes
+    -----
+    Every byte is read once and checked against its sha256. Nothing in a codebook is ever executed.
+    """
+    limit = parse_memory(memory_limit)
+    folder, header, provenance = storage.load(path, storage.CODEBOOK)
+    try:
+        columns = {entry["name"]: _column(entry) for entry in header["columns"]}
+        _require(len(columns) == len(header["columns"]) > 0, "columns")
+        files = {entry["name"]: _files(folder, entry) for entry in header["columns"]}
+        hashes = {entry["name"]: _text(entry["rows_sha256"]) for entry in header["columns"]}
+        settings = {key: _typed(header["settings"][key], kind, key) for key, kind in _SETTINGS.items()}
+        _require(settings["unseen"] in UNSEEN, "unseen")
+        _require(header["units_per_row"] in (1, FRACTIONS), "units_per_row")
+        masses = [_typed(header[side], int, side) for side in ("neg", "pos")]
+        _require(min(masses) > 0 and sum(masses) <= MAX_UNITS, "neg and pos")
+        sources = provenance.get("sources")
+        book = Codebook(
+            columns=columns,
+            settings=settings,
+            label=_text(header["label"]),
+            positive=_text(header["positive"]),
+            units_per_row=header["units_per_row"],
+            neg=masses[0],
+            pos=masses[1],
+            values=SavedValues(files, columns),
+            sources=tuple(map(str, sources)) if isinstance(sources, list) else (),
+            memory_limit=limit,
+            hashes=hashes,
+        )
+        _require(book.digest == header["digest"], "digest")
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, CodebookError):
+            raise
+        detail = f"the field {error}" if isinstance(error, KeyError) else str(error)
+        raise CodebookError(
+            f"{folder / storage.CODEBOOK.header} is not valid: {detail} is missing or absurd."
+        ) from error
+    return book
+
+
+def _column(entry: dict[str, Any]) -> BookColumn:
+    """Return a column from its entry in the header."""
+    _text(entry["name"])
+    kinds = {"kind": str, "size": int, "n_values": int, "other": int, "borders": list}
+    found = {f.name: _typed(entry[f.name], kinds.get(f.name, float), f.name) for f in fields(BookColumn)}
+    column = BookColumn(**found | {"borders": tuple(_typed(x, float, "borders") for x in found["borders"])})
+    _require(column.kind in KINDS, "kind")
+    _require(0 < column.size < 2**31 and 0 <= column.other < column.size, "size")
+    _require(0 <= column.n_values == sum(file["rows"] for file in entry["files"]), "n_values")
+    _require(len(column.borders) < column.size and list(column.borders) == sorted(column.borders), "borders")
+    return column
+
+
+def _files(folder: Path, entry: dict[str, Any]) -> list[Path]:
+    """Return the files of a column, after a look at their footers."""
+    paths = []
+    for file in entry["files"]:
+        path = folder / file["name"]
+        with storage.read(path) as opened:
+            if opened.metadata.num_rows != file["rows"] or opened.schema_arrow != schema_of(entry["kind"]):
+                raise CodebookError(f"{path} is not valid: it must hold the columns value, id, neg, pos.")
+        paths.append(path)
+    _require(len(paths) > 0, "files")
+    return paths
+
+
+def _typed(value: Any, kind: type, name: str) -> Any:
+    if kind is float and type(value) is int:
+        value = float(value)
+    _require(type(value) is kind and (kind is not float or math.isfinite(value)), name)  # type: ignore[arg-type]
+    return value
+
+
+def _text(value: Any) -> str:
+    _require(isinstance(value, str), "a text")
+    return str(value)
+
+
+def _require(condition: bool, name: str) -> None:
+    if not condition:
+        raise ValueError(f"the field '{name}'")

@@ -1,0 +1,271 @@
+"""Folders on disk: a JSON header, and Parquet files that it lists with their sha256.
+
+Files are named after their content, so a save adds files beside those that the old header lists, and one rename
+puts the new header in its place: whatever happens in between, a reader finds the old content or the new. The
+header ends with a sha256 of itself. `docs/format.md` is the specification.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import vocabfold
+from vocabfold.errors import CodebookError, InputError
+
+ROW_GROUP = 2**20
+_MAX_HEADER = 2**28  # bytes
+_PROVENANCE = "provenance.json"
+_FILE = re.compile(r"\d{3,}-[0-9a-f]{16}\.parquet")
+_UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
+_END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a kind of folder is called, and the version that this release writes."""
+
+    noun: str
+    header: str
+    version: int = 1
+
+
+CODEBOOK = Layout("codebook", "codebook.json")
+COUNTS = Layout("counts", "counts.json")
+
+
+class Saver:
+    """A folder that is being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.files: list[Json] = []
+
+    def add(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Json:
+        """Write a table to a file, and return its entry in the header."""
+        is_text = schema.field("value").type == pa.string()
+        n_rows = 0
+
+        def write(path: Path) -> None:
+            nonlocal n_rows
+            with pq.ParquetWriter(
+                path,
+                schema,
+                compression="zstd",
+                use_dictionary=[name for name in schema.names if name != "value"],
+                column_encoding={"value": "DELTA_BYTE_ARRAY"} if is_text else None,
+            ) as writer:
+                for batch in batches:
+                    n_rows += batch.num_rows
+                    writer.write_batch(batch)
+
+        name, n_bytes, digest = _put(
+            self._folder, write, lambda digest: f"{len(self.files):03}-{digest[:16]}.parquet"
+        )
+        self.files.append({"name": name, "rows": n_rows, "bytes": n_bytes, "sha256": digest})
+        return self.files[-1]
+
+
+def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:
+    """Write a folder, replacing one of the same kind; `fill` adds the files and returns the header."""
+    folder = Path(path).expanduser()
+    try:
+        is_new = _claim(folder, layout)
+        saver = Saver(folder)
+        old = _listed(folder, layout)
+        try:
+            header = {"format": f"vocabfold {layout.noun}", "version": layout.version, **fill(saver)}
+            _put(folder, _writes(_signed(header)), lambda _: layout.header)
+        except BaseException:
+            _remove(folder, keep=old)
+            if is_new:
+                with suppress(OSError):
+                    folder.rmdir()
+            raise
+        about = {"saved": datetime.now(UTC).isoformat(timespec="seconds"), "vocabfold": vocabfold.__version__}
+        text = json.dumps(about | provenance, indent=2) + "\n"
+        _put(folder, _writes(text.encode()), lambda _: _PROVENANCE)
+        _remove(folder, keep={file["name"] for file in saver.files})
+    except (OSError, pa.ArrowException) as error:
+        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+            raise InputError(f"the disk is full: {folder} is as it was before.") from error
+        raise InputError(f"{folder} cannot be written: {_reason(error)}.") from error
+
+
+def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Json]:
+    """Return a folder, its header and its provenance, after checking that every byte is the one written."""
+    folder = Path(path).expanduser()
+    file = folder / layout.header
+    try:
+        if not file.is_file():
+            raise CodebookError(f"{folder} holds no {layout.noun}: there is no {layout.header} in it.")
+        if file.stat().st_size > _MAX_HEADER:
+            raise CodebookError(f"{file} is larger than {_MAX_HEADER:,} bytes, so it is no header.")
+        header = _parse(file, layout)
+        for entry in _entries(file, header):
+            _check_file(folder, entry)
+        return folder, header, _provenance(folder)
+    except OSError as error:
+        raise CodebookError(f"{folder} cannot be read: {_reason(error)}.") from error
+
+
+def read(path: Path) -> pq.ParquetFile:
+    """Open a file that a header lists."""
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as error:
+        raise gone(path) from error
+
+
+def gone(path: Path) -> CodebookError:
+    """Say that a file has changed under a codebook or counts in use."""
+    return CodebookError(f"{path} has been removed or replaced since it was loaded; load the folder again.")
+
+
+def _put(folder: Path, write: Callable[[Path], None], name: Callable[[str], str]) -> tuple[str, int, str]:
+    """Write a file beside, sync it, and rename it to the name that its sha256 gives."""
+    path = folder / f"unfinished-{secrets.token_hex(8)}"
+    write(path)
+    with path.open("rb+") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        os.fsync(file.fileno())
+    n_bytes = path.stat().st_size
+    os.replace(path, folder / name(digest))
+    _sync_folder(folder)
+    return name(digest), n_bytes, digest
+
+
+def _writes(content: bytes) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        path.write_bytes(content)
+
+    return write
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _claim(folder: Path, layout: Layout) -> bool:
+    """Make the folder, or check that it may be replaced; return whether it is new."""
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        return True
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder that is new, empty or a {layout.noun} folder.")
+    names = {entry.name for entry in folder.iterdir()}
+    strange = {name for name in names if not (_is_ours(name) or name in (layout.header, _PROVENANCE))}
+    if strange or (layout.header not in names and _PROVENANCE in names):
+        raise InputError(
+            f"{folder} holds {sorted(strange or names)[0]!r}, so it is not replaced; give a folder that is new "
+            f"or empty, or that holds a saved {layout.noun} and nothing else."
+        )
+    return False
+
+
+def _listed(folder: Path, layout: Layout) -> set[str]:
+    """Return the files that the header in place lists; all, if it cannot be read."""
+    try:
+        header = _parse(folder / layout.header, layout)
+        return {entry["name"] for entry in _entries(folder, header)}
+    except (OSError, CodebookError):
+        return {entry.name for entry in folder.iterdir() if _FILE.fullmatch(entry.name)}
+
+
+def _is_ours(name: str) -> bool:
+    return bool(_FILE.fullmatch(name) or _UNFINISHED.fullmatch(name))
+
+
+def _remove(folder: Path, keep: set[str]) -> None:
+    for entry in folder.iterdir():
+        if _is_ours(entry.name) and entry.name not in keep:
+            entry.unlink(missing_ok=True)
+
+
+def _signed(header: Mapping[str, Any]) -> bytes:
+    """Return the header as bytes, its own sha256 in the last line."""
+    text = json.dumps(header, indent=2, ensure_ascii=False, allow_nan=False)
+    body = text.removesuffix("\n}").encode() + b",\n"
+    return body + f'  "sha256": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
+
+
+def _parse(file: Path, layout: Layout) -> Json:
+    content = file.read_bytes()
+    end = _END.search(content, max(0, len(content) - 128))
+    is_whole = end is not None and end.end() == len(content)
+    try:
+        header = json.loads(content)
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get("format") != f"vocabfold {layout.noun}":
+        raise CodebookError(f"{file} is damaged, or no {layout.noun} header of vocabfold.")
+    version = header.get("version")
+    if isinstance(version, int) and version > layout.version:
+        raise CodebookError(
+            f"{file} has format version {version}; this release reads up to {layout.version}: "
+            "upgrade vocabfold."
+        )
+    if not end or not is_whole or hashlib.sha256(content[: end.start()]).hexdigest().encode() != end[1]:
+        raise CodebookError(f"{file} is damaged or was changed by hand: its sha256 does not match.")
+    return header
+
+
+def _entries(file: Path, header: Json) -> Iterator[Json]:
+    """Yield the files that a header lists; their names cannot lead out of the folder."""
+    try:
+        for column in header["columns"]:
+            for entry in column["files"]:
+                kinds = {"name": str, "rows": int, "bytes": int, "sha256": str}
+                if not all(type(entry[key]) is kind for key, kind in kinds.items()):
+                    raise TypeError
+                if not _FILE.fullmatch(entry["name"]):
+                    raise ValueError
+                yield entry
+    except (KeyError, TypeError, ValueError):
+        raise CodebookError(f"{file} is not valid: its list of files cannot be read.") from None
+
+
+def _check_file(folder: Path, entry: Json) -> None:
+    path = folder / entry["name"]
+    if path.is_symlink() or not path.is_file():
+        raise CodebookError(f"{path} is missing, or not a plain file.")
+    if path.stat().st_size != entry["bytes"]:
+        raise CodebookError(
+            f"{path} has {path.stat().st_size:,} bytes instead of {entry['bytes']:,}: it is damaged."
+        )
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
+            raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
+
+
+def _provenance(folder: Path) -> Json:
+    """Return where a folder comes from, if it says so: nothing depends on it."""
+    with suppress(OSError, ValueError, RecursionError):
+        file = folder / _PROVENANCE
+        found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else {}
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")

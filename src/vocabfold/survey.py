@@ -1,0 +1,208 @@
+"""Rows -> what each of them counts as: its class, its weight, its fold.
+
+One pass over the label, the weights and the folds finds everything that is wrong with them, before long work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from reprlib import repr as short
+from typing import Any
+
+from vocabfold.counts import FRACTIONS, MAX_UNITS
+from vocabfold.engines.duckdb import Engine
+from vocabfold.engines.rows import Rows
+from vocabfold.errors import InputError
+
+MAX_FOLDS = 1000
+_PRIME = 2**31 - 1
+_SHOWN = 4  # values of a label in an error
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What each row counts as, in SQL, and what all of them sum to."""
+
+    is_positive: str
+    units: str | None  # None: every row counts one
+    fold: str | None
+    where: str
+    positive: str  # the positive label as text
+    units_per_row: int
+    folds: int
+    neg: int
+    pos: int
+    n_rows: int
+
+
+def look_over(
+    engine: Engine,
+    rows: Rows,
+    data_name: str,
+    roles: dict[str, str | None],
+    *,
+    positive: Any,
+    drop_null_labels: bool,
+    folds: int,
+    fold_seed: int,
+) -> Target:
+    """Check label, weights and folds, and return what each row counts as."""
+    label, weight, fold_column = (roles[role] for role in ("label", "weight", "fold_column"))
+    assert label is not None
+    label_sql = rows.columns[label].sql
+    chosen = {"label": label_sql, "n": "count(*)"}
+    if weight:
+        column = _numbers("weight", weight, rows, ("integer", "unsigned", "float"))
+        chosen |= {
+            "n_bad": f"count_if(coalesce(NOT isfinite({column}::DOUBLE) OR {column} < 0, true))",
+            "n_fractions": f"count_if({column} <> floor({column}))",
+            "total": f"sum({column}::DOUBLE)",
+            "units": f"sum(TRY_CAST({_units(column, FRACTIONS)} AS HUGEINT))::VARCHAR",
+        }
+    if fold_column:
+        column = _numbers("fold_column", fold_column, rows, ("integer", "unsigned"))
+        chosen |= {
+            "n_no_fold": f"count_if({column} IS NULL)",
+            "first": f"min({column})",
+            "last": f"max({column})",
+        }
+    selected = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
+    groups = engine.run(
+        f"SELECT *, count(*) OVER () AS n_labels FROM (SELECT {selected} FROM {rows.scan} GROUP BY ALL) "
+        f"ORDER BY label IS NULL DESC, n DESC, label LIMIT {_SHOWN + 2}"
+    ).to_pylist()
+    classes = _classes(groups, label, data_name, drop_null_labels)
+    value = _positive(classes, label, positive)
+    is_present = any(group["label"] is value for group in classes)
+    where = [f"{label_sql} IS NOT NULL"] if len(classes) < len(groups) else []
+    units, units_per_row = None, 1
+    if weight:
+        units_per_row = _check_weights(weight, classes)
+        units = f"{_units(rows.columns[weight].sql, units_per_row)}::BIGINT"
+        where.append(f"{units} > 0")  # a row of weight 0 is no row
+    masses = [
+        (group["label"] is value, int(group["units"]) * units_per_row // FRACTIONS if weight else group["n"])
+        for group in classes
+    ]
+    if not any(mass for _, mass in masses):
+        raise InputError(f"all weights in column {weight!r} are 0; at least one row must count.")
+    fold: str | None = None
+    if fold_column:
+        folds = _check_folds(fold_column, folds, classes)
+        fold = rows.columns[fold_column].sql
+    elif folds:
+        fold = _dealt(rows.number, folds, fold_seed)
+    return Target(
+        is_positive=f"({label_sql} = {engine.variable('positive', value)})" if is_present else "false",
+        units=units,
+        fold=fold and f"({fold})::INTEGER",
+        where=" WHERE " + " AND ".join(where) if where else "",
+        positive=_text(value),
+        units_per_row=units_per_row,
+        folds=folds,
+        neg=sum(mass for is_positive, mass in masses if not is_positive),
+        pos=sum(mass for is_positive, mass in masses if is_positive),
+        n_rows=sum(group["n"] for group in classes),
+    )
+
+
+def _units(column: str, units_per_row: int) -> str:
+    return f"round({column}::DOUBLE * {units_per_row})" if units_per_row > 1 else column
+
+
+def _numbers(role: str, name: str, rows: Rows, kinds: Sequence[str]) -> str:
+    column = rows.columns[name]
+    if column.kind not in kinds:
+        raise InputError(
+            f"{role} {name!r} must hold {kinds[-1].replace('unsigned', 'whole')} numbers, got {column.type}."
+        )
+    return column.sql
+
+
+def _classes(groups: list[Row], label: str, data_name: str, drop_null_labels: bool) -> list[Row]:
+    """Return the rows of each value of the label, or say why there are not one or two."""
+    n_missing = sum(group["n"] for group in groups if group["label"] is None)
+    classes = [group for group in groups if group["label"] is not None]
+    if n_missing and not drop_null_labels:
+        raise InputError(
+            f"label {label!r} is missing in {n_missing:,} rows; fill them in, or leave them out with "
+            "drop_null_labels=True."
+        )
+    if not classes:
+        raise InputError(f"{data_name} has no rows" + (f" with a label in {label!r}." if n_missing else "."))
+    n_values = groups[0]["n_labels"] - bool(n_missing)
+    if n_values > 2:
+        values = ", ".join(f"{short(group['label'])}: {group['n']:,} rows" for group in classes[:_SHOWN])
+        more = ", ..." if n_values > _SHOWN else ""
+        raise InputError(
+            f"label {label!r} has {n_values:,} distinct values ({values}{more}); exactly two are needed, "
+            "so filter or recode it first."
+        )
+    return classes
+
+
+def _positive(classes: list[Row], label: str, positive: Any) -> Any:
+    """Return the positive value of the label; the very object of a class, if it occurs."""
+    values = [group["label"] for group in classes]
+    shown = " and ".join(short(value) for value in sorted(values, key=str))
+    if positive is None:
+        if not all(value in (0, 1) for value in values):
+            raise InputError(
+                f"label {label!r} has the values {shown}; say which one is positive, with positive=."
+            )
+        return next((value for value in values if value == 1), 1)
+    named = [value for value in values if value == positive] or [
+        value for value in values if str(value).lower() == str(positive).lower()
+    ]
+    if named:
+        return named[0]
+    if len(values) == 2:
+        raise InputError(f"label {label!r} has the values {shown}, and none of them is positive={positive!r}.")
+    return positive
+
+
+def _text(value: Any) -> str:
+    """Return the positive label as text, so that 1, 1.0 and true are one."""
+    return "1" if value == 1 else str(value)
+
+
+def _check_weights(weight: str, classes: list[Row]) -> int:
+    """Return how many units a row has: 1 if all weights are whole numbers."""
+    n_bad = sum(group["n_bad"] for group in classes)
+    if n_bad:
+        raise InputError(
+            f"weight {weight!r} is negative, missing or not a finite number in {n_bad:,} rows; "
+            "weights must be 0 or more."
+        )
+    total = sum(group["total"] for group in classes)
+    if total * FRACTIONS > MAX_UNITS:
+        raise InputError(
+            f"the weights in column {weight!r} sum to {total:.3g}; at most {MAX_UNITS / FRACTIONS:.3g} are "
+            "counted exactly, so scale them down first."
+        )
+    return FRACTIONS if any(group["n_fractions"] for group in classes) else 1
+
+
+def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
+    """Return the number of folds that a column tells."""
+    n_missing = sum(group["n_no_fold"] for group in classes)
+    if n_missing:
+        raise InputError(f"fold_column {fold_column!r} is missing in {n_missing:,} rows; fill them in first.")
+    first, last = min(group["first"] for group in classes), max(group["last"] for group in classes)
+    most = folds or MAX_FOLDS
+    if first < 0 or last >= most:
+        raise InputError(
+            f"fold_column {fold_column!r} must hold whole numbers from 0 to {most - 1:,}, "
+            f"got {first:,} to {last:,}."
+        )
+    return folds or max(2, last + 1)
+
+
+def _dealt(number: str, folds: int, seed: int) -> str:
+    """Return the fold of a row by its number: two rounds of a multiplicative generator with shifts between."""
+    mixed = f"(({number} + {1 + seed * 40692 % _PRIME}) % {_PRIME} * 48271 % {_PRIME})"
+    mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {_PRIME})"
+    return f"xor({mixed}, {mixed} >> 13) % {folds}"
