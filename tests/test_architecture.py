@@ -26,7 +26,7 @@ ALLOWED = {
     "folding": {"errors", "checks", "information", "order", "solve", "budget", "folds"},
     "engines": {"errors", "kinds"},
     "storage": {"errors"},
-    "counts": {"errors", "kinds", "progress", "engines", "storage"},
+    "counts": {"errors", "checks", "kinds", "progress", "engines", "storage"},
     "survey": {"errors", "engines", "counts"},
     "counting": {"errors", "checks", "progress", "engines", "counts", "survey"},
     "lookup": {"compiling"},

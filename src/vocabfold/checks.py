@@ -6,8 +6,9 @@ sentence that says what was given, what is allowed and what to do.
 
 from __future__ import annotations
 
+import difflib
 import numbers
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from reprlib import repr as short  # cut off after a few entries
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from vocabfold.errors import InputError
 
 MAX_ROWS = 2**53  # up to here counts are exact in float64
+_MAX_SHOWN = 20  # names in an error
 
 
 def choice(name: str, given: str, allowed: Iterable[str]) -> str:
@@ -33,6 +35,20 @@ def at_least(name: str, given: int, least: int, why: str = "") -> int:
     if given < least:
         raise InputError(f"{name} must be at least {least:,}{why}, got {given:,}.")
     return int(given)
+
+
+def known(noun: str, given: Iterable[str], names: Sequence[str], place: str) -> None:
+    """Refuse names that are not there, all together, each with the one that it may stand for."""
+    lower = {name.lower(): name for name in names}
+    problems = []
+    for name in given:
+        if name not in names:
+            close = difflib.get_close_matches(str(name).lower(), lower, n=1)
+            hint = f" Did you mean {lower[close[0]]!r}?" if close else ""
+            problems.append(f"{noun} {name!r} is not in {place}.{hint}")
+    if problems:
+        shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
+        raise InputError(" ".join([*problems[:_MAX_SHOWN], f"Columns: {shown}."]))
 
 
 def pair(given: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

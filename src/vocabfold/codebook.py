@@ -7,7 +7,6 @@ they are until a column is asked for.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import math
 import os
@@ -32,7 +31,6 @@ from vocabfold.lookup import Index
 from vocabfold.progress import track
 
 UNSEEN = ("other", "own", "error")
-_MAX_SHOWN = 20  # names in an error
 
 
 @dataclass(frozen=True)
@@ -310,11 +308,7 @@ class Codebook:
         return html_table(self.columns, self)
 
     def _column(self, name: str) -> BookColumn:
-        if name not in self.columns:
-            close = difflib.get_close_matches(str(name), self.features, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            names = ", ".join(self.features[:_MAX_SHOWN]) + (", ..." if len(self.features) > _MAX_SHOWN else "")
-            raise InputError(f"column {name!r} is not in the codebook.{hint} Columns: {names}.")
+        checks.known("column", [name], self.features, "the codebook")
         return self.columns[name]
 
     def _index(self, name: str) -> Index:

@@ -6,7 +6,6 @@ Then DuckDB groups one column after another: one GROUP BY per column is faster t
 
 from __future__ import annotations
 
-import difflib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -113,10 +112,11 @@ def count(
     with Engine(limit) as engine:
         found = source(engine, data, preset)
         wanted = list(dict.fromkeys([*used, *(found.names if features is None else features)]))
-        _check_names(found, wanted)
+        checks.known("column", wanted, found.names, found.name)
+        engine.subject = found.name
         for _ in track([""], f"reading {found.name}", engine.progress):
             rows = found.open(wanted, folds > 0 and fold_column is None)
-        features = _check_columns(found, rows, features, used)
+        _check_columns(rows, [*used, *(features or [])])
         target = look_over(
             engine,
             rows,
@@ -127,6 +127,8 @@ def count(
             folds=folds,
             fold_seed=fold_seed,
         )
+        if features is None:
+            features = _text_like(found, rows, used)
         part = _count(engine, rows, features, target)
     return Counts(
         kinds={name: str(rows.columns[name].kind) for name in features},
@@ -194,46 +196,30 @@ def _check_wishes(roles: dict[str, str | None], features: str | Sequence[str] | 
     return names
 
 
-def _check_names(found: Source, wanted: Sequence[str]) -> None:
-    """Refuse names that are not there, all together, each with the one that it may stand for."""
-    known = set(found.names)
-    problems = []
-    for name in wanted:
-        if name not in known:
-            close = difflib.get_close_matches(name, found.names, n=1)
-            problems.append(
-                f"column {name!r} is not in {found.name}." + (f" Did you mean {close[0]!r}?" if close else "")
-            )
-    if problems:
-        names = ", ".join(found.names[:_MAX_SHOWN]) + (", ..." if len(found.names) > _MAX_SHOWN else "")
-        raise InputError(" ".join([*problems[:_MAX_SHOWN], f"Columns: {names}."]))
-
-
-def _check_columns(found: Source, rows: Rows, features: list[str] | None, used: Sequence[str]) -> list[str]:
-    """Return the features, by default every text-like column; refuse columns that cannot be counted."""
-    columns = rows.columns
-    named = [*used, *(features or [])]
+def _check_columns(rows: Rows, wanted: Sequence[str]) -> None:
+    """Refuse columns that cannot be counted, all together."""
     problems = [
-        f"column {name!r} holds {columns[name].type}, which is not counted; convert it to text or numbers."
-        for name in named
-        if columns[name].kind is None
+        f"column {name!r} holds {rows.columns[name].type}, which is not counted; convert it to text or numbers."
+        for name in wanted
+        if rows.columns[name].kind is None
     ]
     if problems:
         raise InputError(" ".join(problems[:_MAX_SHOWN]))
-    if features is not None:
-        return features
-    mixed = [name for name, column in columns.items() if column.type == MIXED]
+
+
+def _text_like(found: Source, rows: Rows, used: Sequence[str]) -> list[str]:
+    """Return the features, if none were named."""
+    mixed = [name for name, column in rows.columns.items() if column.type == MIXED]
     if mixed:
         raise InputError(
-            f"column {mixed[0]!r} holds mixed types; convert it to one type, or name the features."
+            f"column {mixed[0]!r} mixes types, and 1 and '1' would be two values; convert it to one type, "
+            "or name the features."
         )
     chosen = [
         name
-        for name, column in columns.items()
+        for name, column in rows.columns.items()
         if column.kind in ("text", "missing") and not column.is_number and name not in used
     ]
     if not chosen:
-        raise InputError(
-            f"{found.name} has no text-like column besides; name the features that are to be counted."
-        )
+        raise InputError(f"{found.name} has no other text-like column; name the features to count.")
     return chosen

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vocabfold import storage
+from vocabfold import checks, storage
 from vocabfold.engines.duckdb import Engine, parquet, parse_memory
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.kinds import KINDS
@@ -92,7 +92,7 @@ class Counts:
         return in_rows(self.pos, self.units_per_row)
 
     def __getitem__(self, name: str) -> pa.Table:
-        self._check(name)
+        checks.known("column", [name], self.features, "the counts")
         with Engine(self.memory_limit) as engine:
             table = engine.run(self.sql(engine, name, by_fold=True, is_sorted=True))
         return to_rows(table, self.units_per_row)
@@ -131,12 +131,20 @@ class Counts:
         share = f"{100 * self.pos / (self.neg + self.pos):.1f} % with {self.label} = {self.positive}"
         parts = f", {len(self.parts):,} parts" if len(self.parts) > 1 else ""
         folds = f", {self.folds} folds" if self.folds else ""
-        lines = [f"{name}  {kind}" for name, kind in self.kinds.items()]
+        width = max(map(len, self.features))
+        lines = [f"{name:<{width}}  {kind}{self._shown_values(name)}" for name, kind in self.kinds.items()]
         if len(lines) > _MAX_SHOWN:
             lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN:,} more columns"]
         n = len(self.kinds)
         head = f"Counts({n:,} column{'s' * (n > 1)}, {self.rows:,} rows, {share}{folds}{parts})"
         return "\n  ".join([head, *lines])
+
+    def _shown_values(self, name: str) -> str:
+        """Return how many values a column has, if that is known without reading it."""
+        table = self.parts[0].tables[name]
+        if len(self.parts) > 1 or self.folds or isinstance(table, list):
+            return ""
+        return f", {table.num_rows:,} values"
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) neg, pos in units."""
@@ -189,10 +197,6 @@ class Counts:
                 if missing:
                     raise storage.gone(missing[0])
             yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), scale
-
-    def _check(self, name: str) -> None:
-        if name not in self.kinds:
-            raise InputError(f"{name!r} is not among the features: {', '.join(self.features[:_MAX_SHOWN])}.")
 
     def _same_features(self, other: Counts) -> tuple[str, ...]:
         different = sorted(self.kinds.keys() ^ other.kinds.keys())

@@ -134,15 +134,13 @@ def fit(
         }
     shift = max(0, (counts.neg + counts.pos).bit_length() - _EXACT_BITS)
     masses = {name: _masses(of_column, shift, is_apart) for name, of_column in pairs.items()}
-    table = fold_table(
-        {name: mass for name, mass in masses.items() if any(side.any() for side in mass)},
-        budget - is_apart * len(masses),
-        method=method,
-        allocation=allocation,
-    )
+    # If all values of a column are rare and their pool is kept apart, nothing is left to fold.
+    masses = {name: mass for name, mass in masses.items() if any(side.any() for side in mass)}
+    n_ids = budget - is_apart * len(pairs)
+    table = fold_table(masses, n_ids, method=method, allocation=allocation) if masses else None
     columns, ids = {}, {}
     for name, of_column in pairs.items():
-        fold = table.folds.get(name)
+        fold = table.folds.get(name) if table else None
         columns[name] = _column(counts.kinds[name], of_column, fold, shift, is_apart)
         kept = ~of_column.is_rare
         of_pairs = fold.ids[:-1] if fold else np.empty(0, np.int32)
@@ -157,7 +155,7 @@ def fit(
             "smoothing": 0,
             "min_count": min_count,
             "unseen": unseen,
-            "gap": table.gap,
+            "gap": table.gap if table else 0.0,
         },
         label=counts.label,
         positive=counts.positive,

@@ -135,7 +135,7 @@ def _classes(groups: list[Row], label: str, data_name: str, drop_null_labels: bo
         raise InputError(f"{data_name} has no rows" + (f" with a label in {label!r}." if n_missing else "."))
     n_values = groups[0]["n_labels"] - bool(n_missing)
     if n_values > 2:
-        values = ", ".join(f"{short(group['label'])}: {group['n']:,} rows" for group in classes[:_SHOWN])
+        values = ", ".join(f"{short(group['label'])} in {group['n']:,} rows" for group in classes[:_SHOWN])
         more = ", ..." if n_values > _SHOWN else ""
         raise InputError(
             f"label {label!r} has {n_values:,} distinct values ({values}{more}); exactly two are needed, "

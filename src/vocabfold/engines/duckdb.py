@@ -49,6 +49,7 @@ class Engine:
                 "python_enable_replacements": "false",  # a table name never finds a Python variable
             }
         )
+        self.subject = "the table"  # what messages say cannot be read
         self._n_tables = 0
         self._memory_limit = limit
 
@@ -110,7 +111,7 @@ class Engine:
         if "no space left" in text.lower():
             return InputError(f"the disk is full while writing temporary files to {tempfile.gettempdir()}.")
         first = re.sub(r"^[A-Za-z ]+ Error: ", "", text.strip().split("\n")[0])
-        return InputError(f"the rows cannot be read: {first.rstrip('.')}.")
+        return InputError(f"{self.subject} cannot be read: {first.rstrip('.')}.")
 
 
 def identifier(name: str) -> str:

@@ -62,11 +62,5 @@ def _mixed(name: str, values: Sequence[Any]) -> InputError:
 
 
 def _library(data: Any) -> str:
-    is_table = hasattr(data, "columns") and hasattr(
-        data, "select_dtypes" if _root(data) == "pandas" else "lazy"
-    )
-    return _root(data) if is_table or isinstance(data, pa.Table | pa.RecordBatch) else ""
-
-
-def _root(data: Any) -> str:
-    return type(data).__module__.partition(".")[0]
+    is_frame = type(data).__name__ in ("DataFrame", "LazyFrame", "Table", "RecordBatch")
+    return type(data).__module__.partition(".")[0] if is_frame else ""
