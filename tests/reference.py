@@ -140,3 +140,15 @@ def best_split(columns: Sequence[tuple[Counts, Counts]], budget: int) -> float:
         for sizes in splits
         if sum(sizes) <= budget
     )
+
+
+def count_rows(rows, feature, label, *, positive=1, weight=None):
+    """Count {value: [neg, pos]} of rows given as dicts, one after another; NaN is missing."""
+    counts = {}
+    for row in rows:
+        value = row[feature]
+        if isinstance(value, float):
+            value = None if value != value else value + 0.0
+        sides = counts.setdefault((type(value).__name__, value), [0, 0])
+        sides[row[label] == positive] += 1 if weight is None else row[weight]
+    return {value: sides for value, sides in counts.items() if any(sides)}

@@ -39,16 +39,17 @@ def at_least(name: str, given: int, least: int, why: str = "") -> int:
 
 def known(noun: str, given: Iterable[str], names: Sequence[str], place: str) -> None:
     """Refuse names that are not there, all together, each with the one that it may stand for."""
+    unknown = [name for name in given if name not in names]
+    if not unknown:
+        return
     lower = {name.lower(): name for name in names}
     problems = []
-    for name in given:
-        if name not in names:
-            close = difflib.get_close_matches(str(name).lower(), lower, n=1)
-            hint = f" Did you mean {lower[close[0]]!r}?" if close else ""
-            problems.append(f"{noun} {name!r} is not in {place}.{hint}")
-    if problems:
-        shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
-        raise InputError(" ".join([*problems[:_MAX_SHOWN], f"Columns: {shown}."]))
+    for name in unknown[:_MAX_SHOWN]:
+        close = difflib.get_close_matches(str(name).lower(), lower, n=1)
+        hint = f" Did you mean {lower[close[0]]!r}?" if close else ""
+        problems.append(f"{noun} {name!r} is not in {place}.{hint}")
+    shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
+    raise InputError(" ".join([*problems, f"Columns: {shown}."]))
 
 
 def pair(given: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

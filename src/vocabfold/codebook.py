@@ -245,15 +245,15 @@ class Codebook:
                 raise InputError(
                     f"the row lacks the column {name!r}; give None where a value is missing."
                 ) from None
-            if column.kind == "text" and type(value) is str:
-                id = self._index(name).find_text(value, -1)
-                if id < 0:
-                    if self.settings["unseen"] == "error":
-                        raise _unseen(name, value)
-                    id = column.other
-                ids[name] = id
-            else:
+            if not _is_plain(column.kind, value):
                 ids[name] = int(self.ids(name, [value])[0])
+                continue
+            id = self._index(name).find_one(value, -1)
+            if id < 0:
+                if self.settings["unseen"] == "error":
+                    raise _unseen(name, value)
+                id = column.other
+            ids[name] = id
         return ids
 
     def members(self, name: str, id: int, limit: int | None = None) -> list[Any]:
@@ -335,6 +335,15 @@ class Codebook:
             head = f"{column.kind} {column.size} {column.other} {borders or '-'} {self.hashes[name]}"
             lines.append(f"{head} {len(name.encode())} {name}")
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _is_plain(kind: str, value: Any) -> bool:
+    """Tell whether a value is as the column holds it, or None, so that it can be looked up without detours."""
+    if kind == "integer":
+        return value is None or (type(value) is int and -(2**63) <= value < 2**63)
+    if kind == "float":
+        return value is None or (type(value) is float and value == value)
+    return value is None or type(value) is {"text": str, "boolean": bool}.get(kind)
 
 
 def _of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_]]:

@@ -131,7 +131,7 @@ def count(
             features = _text_like(found, rows, used)
         part = _count(engine, rows, features, target)
     return Counts(
-        kinds={name: str(rows.columns[name].kind) for name in features},
+        kinds=part.kinds,
         label=str(label),
         positive=target.positive,
         units_per_row=target.units_per_row,
@@ -146,18 +146,18 @@ def count(
 
 def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) -> Part:
     """Group one column after another; many rows can have many values, whose counts are kept on disk."""
-    folder = None
-    if target.n_rows > _IN_MEMORY:
-        folder = tempfile.TemporaryDirectory(prefix="vocabfold-counts-", ignore_cleanup_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="vocabfold-counts-")) if target.n_rows > _IN_MEMORY else None
     tables: dict[str, Any] = {}
+    kinds = {name: str(rows.columns[name].kind) for name in features}
+    part = Part(tables, kinds, target.units_per_row, folder)
     for i, name in enumerate(track(features, "counting", engine.progress)):
         sql = _query(rows.scan, rows.columns[name].sql, target)
         if folder:
-            tables[name] = [Path(folder.name) / f"{i}.parquet"]
+            tables[name] = [folder / f"{i}.parquet"]
             engine.write(sql, tables[name][0])
         else:
             tables[name] = engine.run(sql)
-    return Part(tables, {name: str(rows.columns[name].kind) for name in features}, target.units_per_row, folder)
+    return part
 
 
 def _query(scan: str, value: str, target: Target) -> str:

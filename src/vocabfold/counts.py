@@ -11,7 +11,8 @@ scaled when it meets one without, so that sums are exact in any order.
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +38,11 @@ class Part:
     tables: Mapping[str, pa.Table | list[Path]]
     kinds: Mapping[str, str]
     units_per_row: int
-    folder: tempfile.TemporaryDirectory[str] | None = None  # removed when nothing refers to it any more
+    folder: Path | None = None  # a temporary one, removed when nothing refers to the part any more
+
+    def __post_init__(self) -> None:
+        if self.folder:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

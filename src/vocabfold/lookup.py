@@ -58,10 +58,17 @@ class Index:
         ids[np.flatnonzero(~is_missing)[is_found]] = self._ids[places[is_found] + self._n_missing]
         return ids
 
-    def find_text(self, value: str, default: int) -> int:
-        """Return the id of one text, quickly."""
-        text, offsets = self._keys
-        place = _search_one(text, offsets, np.frombuffer(value.encode(), np.uint8))
+    def find_one(self, value: str | float | None, default: int) -> int:
+        """Return the id of one value, quickly: a text, a number or a boolean, as the column holds, or None."""
+        if value is None:
+            return int(self._ids[0]) if self._n_missing else default
+        if self._is_text:
+            text, offsets = self._keys
+            place = _search_one(text, offsets, np.frombuffer(value.encode(), np.uint8))  # type: ignore[union-attr]
+        else:
+            place = int(self._keys.searchsorted(value))
+            if place == self._keys.size or self._keys[place] != value:
+                place = -1
         return int(self._ids[place + self._n_missing]) if place >= 0 else default
 
 

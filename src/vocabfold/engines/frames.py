@@ -15,6 +15,14 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, pa.Table | pa.RecordBatch) or _library(data) in ("pandas", "polars")
 
 
+def stream(data: Any) -> pa.RecordBatchReader | None:
+    """Return the rows of any object that speaks Arrow's stream protocol."""
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except (TypeError, pa.ArrowException):  # it does not, or it holds one column instead of a table
+        return None
+
+
 def described(data: Any) -> str:
     """Return what messages call a frame."""
     return f"the {_library(data).replace('pyarrow', 'Arrow')} {type(data).__name__}"

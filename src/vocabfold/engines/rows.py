@@ -70,8 +70,8 @@ def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
         found = _from_stream(engine, "the Arrow reader", data.schema.names, lambda _: data)
     elif frames.is_frame(data):
         found = _from_frame(engine, data)
-    elif hasattr(data, "__arrow_c_stream__"):
-        return source(engine, pa.RecordBatchReader.from_stream(data))
+    elif (stream := frames.stream(data)) is not None:
+        found = _from_stream(engine, "the Arrow stream", stream.schema.names, lambda _: stream)
     else:
         raise InputError(
             "data must be a path, a pattern, a list of paths, a pandas or polars frame, an Arrow table, reader "
@@ -152,7 +152,7 @@ def _from_parquet(source_name: str, paths: Sequence[Path]) -> Source:
                         "write them with one type, or count them apart."
                     )
         columns = {name: _column(name, first.field(name).type, identifier(name)) for name in names}
-        number = f"(file_row_number + list_extract({starts[:-1]}, file_index + 1))"
+        number = f"(file_row_number + list_extract({starts[:-1]}, (file_index + 1)::BIGINT))"
         return Rows(parquet(paths), columns, number if len(paths) > 1 else "file_row_number")
 
     return Source(source_name, files.footer(paths[0])[0].names, open)

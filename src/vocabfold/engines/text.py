@@ -2,7 +2,7 @@
 
 Text is parsed once. Fields are read as text, and a column has another kind only if every field of it, in all
 files, is written in that kind's plain form: 7 is an integer, 007 and +7 are text, so no two different fields
-ever become one value (but 1.0 and 1 in a column of floats). JSON says what its values are.
+ever become one value (but 1 and 1.0, or 0 and -0, in a column of floats). JSON says what its values are.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _JSON_KINDS = {
     "VARCHAR": "text",
     "BIGINT": "integer",
     "UBIGINT": "integer",
+    "HUGEINT": "integer",  # some below 0, some above
     "DOUBLE": "float",
     "BOOLEAN": "boolean",
     "NULL": "missing",
@@ -211,7 +212,7 @@ def _explained(error: InputError) -> InputError:
         reason = f"expected {fields[1]} fields, found {fields[2]}"
     elif "unicode" in message:
         reason = "this is not UTF-8; convert the file first"
-    elif "quote" in message:
+    elif "unterminated quote" in message:
         reason = "a quote is opened and not closed, or followed by more text"
     elif "Maximum line size" in message:
         reason = f"the line is longer than {_MAX_LINE:,} bytes"

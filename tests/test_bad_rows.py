@@ -1,0 +1,332 @@
+"""Rows and options that cannot be used: one sentence each, before long work."""
+
+import decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vocabfold as vf
+
+TABLE = pa.table(
+    {"site": ["a", "b", "a", "c"], "n": [1, 2, 3, 4], "w": [1.0, 2.0, 0.5, 1.0], "y": [0, 1, 1, 0]}
+)
+FRAME = TABLE.to_pandas()
+
+
+def refused(message, data=TABLE, label="y", features=None, **options):
+    with pytest.raises(vf.InputError, match=message) as caught:
+        vf.count(data, label, features, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": None}, r"^label is missing: name the column that holds it\.$"),
+        ({"label": 3}, r"^label must be the name of a column, got 3\.$"),
+        (
+            {"label": "Y"},
+            r"^column 'Y' is not in the Arrow Table\. Did you mean 'y'\? Columns: site, n, w, y\.$",
+        ),
+        ({"features": ["sites", "m"]}, r"column 'sites' .* Did you mean 'site'\? column 'm' is not in"),
+        ({"features": []}, r"^features must be a list of column names, at least one, got \[\]\.$"),
+        ({"features": [1]}, r"^features must be a list of column names"),
+        ({"features": ["site", "site"]}, r"^feature 'site' is given twice\.$"),
+        ({"features": ["y"]}, r"^'y' is the label and cannot be a feature too\.$"),
+        (
+            {"label": "n"},
+            r"^label 'n' has 4 distinct values \(1 in 1 rows, .*\); exactly two are needed, so filter",
+        ),
+        ({"label": "site", "features": ["n"]}, r"^label 'site' has 3 distinct values \('a' in 2 rows"),
+        ({"positive": 7}, r"^label 'y' has the values 0 and 1, and none of them is positive=7\.$"),
+        ({"weight": "site"}, r"^weight 'site' must hold float numbers, got text\.$"),
+        ({"weight": "no"}, r"^column 'no' is not in"),
+        ({"folds": 1}, r"^folds must be 0 \(none\) or between 2 and 1,000, got 1\.$"),
+        ({"folds": 1001}, r"^folds must be 0 \(none\) or between 2 and 1,000, got 1,001\.$"),
+        ({"folds": 2.5}, r"^folds must be a whole number, got 2\.5\.$"),
+        ({"fold_seed": -1}, r"^fold_seed must be at least 0, got -1\.$"),
+        ({"fold_column": "w"}, r"^fold_column 'w' must hold whole numbers, got float\.$"),
+        (
+            {"fold_column": "n", "folds": 2},
+            r"^fold_column 'n' must hold whole numbers from 0 to 1, got 1 to 4\.$",
+        ),
+        ({"preset": "x"}, r"^preset must be one of 'criteo', got 'x'\.$"),
+        ({"memory_limit": "4 apples"}, r"^memory_limit must be a number of bytes or a text such as '4GB'"),
+        ({"memory_limit": "1MB"}, r"^memory_limit must be at least 200 MiB, got '1MB'\.$"),
+        ({"memory_limit": True}, r"^memory_limit must be a number of bytes"),
+    ],
+)
+def test_options_that_cannot_be_used(options, message):
+    refused(message, **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            ["no", "yes", "no", "no"],
+            r"^label 'y' has the values 'no' and 'yes'; say which one is positive, with",
+        ),
+        (["0", "1", "0", "0"], r"^label 'y' has the values '0' and '1'; say which one is positive"),
+        ([1, 2, 2, 2], r"^label 'y' has the values 1 and 2; say which one is positive"),
+        (["no", "no", "no", "no"], r"^label 'y' has the values 'no'; say which one is positive"),
+        ([0, 1, None, None], r"^label 'y' is missing in 2 rows; fill them in, or .* drop_null_labels=True\.$"),
+        ([None] * 4, r"^label 'y' is missing in 4 rows"),
+        (
+            [[1], [0], [0], [1]],
+            r"^column 'y' holds list<.*>, which is not counted; convert it to text or numbers\.$",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_used(labels, message):
+    refused(message, TABLE.set_column(3, "y", [labels]))
+
+
+def test_a_label_that_is_always_missing():
+    table = TABLE.set_column(3, "y", pa.nulls(4, pa.int64()))
+    refused(r"has no rows with a label in 'y'\.$", table, drop_null_labels=True)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (
+            [1, -1, 1, 1],
+            r"^weight 'w' is negative, missing or not a finite number in 1 rows; weights must be 0 or",
+        ),
+        ([1, None, 1, 1], r"^weight 'w' is negative, missing"),
+        (
+            [1.0, float("nan"), float("inf"), 1],
+            r"^weight 'w' is negative, missing or not a finite number in 2 rows",
+        ),
+        ([0, 0, 0, 0], r"^all weights in column 'w' are 0; at least one row must count\.$"),
+        ([1e-9] * 4, r"^all weights in column 'w' are 0"),
+        (
+            [1e300] * 4,
+            r"^the weights in column 'w' sum to 4e\+300; at most 4\.4e\+12 are counted exactly, so scale",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_used(weights, message):
+    refused(message, TABLE.set_column(2, "w", [weights]), weight="w")
+
+
+def test_folds_that_are_missing():
+    refused(
+        r"^fold_column 'n' is missing in 1 rows", TABLE.set_column(1, "n", [[0, 1, None, 1]]), fold_column="n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (
+            [1, "1", 2, "x"],
+            r"^column 'm' mixes int and str, and 1 and '1' would be two values; convert it to one",
+        ),
+        ([True, 1, 2, False], r"^column 'm' mixes bool and int"),
+        ([object()] * 4, r"^column 'm' holds values of type object, which cannot be read; convert it first\.$"),
+        ([2**70] * 4, r"^column 'm' holds values of type int, which cannot be read"),
+    ],
+)
+def test_columns_of_objects_that_cannot_be_read(column, message):
+    frame = FRAME.assign(m=pd.Series(column, dtype=object))
+    refused(message, frame)
+    refused(message, frame, features=["m"])
+    assert vf.count(frame, "y", ["site"]).features == ("site",)
+
+
+def test_mixed_categories_and_polars_objects():
+    refused("^column 'm' mixes int and str", FRAME.assign(m=pd.Categorical([1, "1", 1, 1])))
+    objects = pl.from_arrow(TABLE).with_columns(m=pl.Series([1, "1", 2, None], dtype=pl.Object))
+    refused("^column 'm' mixes int and str", objects)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([[1]] * 4),
+        pa.array([{"a": 1}] * 4),
+        pa.array([b"x"] * 4),
+        pa.array([decimal.Decimal("1.5")] * 4),
+        pa.array([1] * 4, pa.time64("us")),
+        pa.array([1] * 4, pa.timestamp("us", "UTC")),
+        pa.array(np.ones(4, np.float16)),
+        pa.array([1] * 4, pa.duration("s")),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_types_that_are_no_values(tmp_path, column):
+    table = TABLE.append_column("m", column)
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (table, table.to_reader(), tmp_path / "t.parquet"):
+        refused(
+            r"^column 'm' holds .*, which is not counted; convert it to text or numbers\.$",
+            data,
+            features=["m"],
+        )
+    for data in (table, table.to_reader(), tmp_path / "t.parquet"):
+        assert vf.count(data, "y").features == ("site",)
+
+
+def test_instants_finer_than_a_microsecond():
+    table = TABLE.append_column("t", pa.array([1, 2, 3, 4], pa.timestamp("ns")))
+    refused(r"column 't' has instants finer than a microsecond; round them first\.$", table, features=["t"])
+
+
+def test_names_that_cannot_be_told_apart(tmp_path):
+    for names in (["Site", "site"], ["site", "site"]):
+        table = pa.table([["a", "b"], ["c", "d"], [0, 1]], [*names, "y"])
+        message = (
+            rf"has the columns '{names[0]}' and '{names[1]}'; names must differ, and by more than upper and"
+        )
+        refused(message, table)
+        refused(message, table.to_reader())
+        pq.write_table(table, tmp_path / "t.parquet")
+        refused(message, tmp_path / "t.parquet")
+        (tmp_path / "t.csv").write_text(f"{','.join(names)},y\na,c,0\nb,d,1\n")
+        refused(message, tmp_path / "t.csv")
+    refused(message, pd.DataFrame([["a", "c", 0]], columns=["site", "site", "y"]))
+    (tmp_path / "t.jsonl").write_text('{"A": 1, "y": 0}\n{"a": 2, "y": 1}\n')
+    refused("has the columns 'A' and 'a'", tmp_path / "t.jsonl")
+
+
+def test_names_that_cannot_be_used(tmp_path):
+    refused(
+        r"^column names must be text, got 7 \(int\) in the pandas DataFrame", FRAME.rename(columns={"n": 7})
+    )
+    for name in ("", "a\0b"):
+        table = TABLE.rename_columns(["site", name, "w", "y"])
+        pq.write_table(table, tmp_path / "t.parquet")
+        assert vf.count(tmp_path / "t.parquet", "y", "site").rows == 4
+        assert vf.count(table, "y", ["site", name]).rows == 4
+        refused(
+            "a name needs at least one character, and none may be NUL", tmp_path / "t.parquet", features=[name]
+        )
+
+
+def test_rows_that_are_not_there(tmp_path):
+    refused(r"^the Arrow Table has no rows\.$", TABLE.slice(0, 0))
+    pq.write_table(TABLE.slice(0, 0), tmp_path / "t.parquet")
+    refused(r"t\.parquet has no rows\.$", tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("a,y\n")
+    refused(r"t\.csv has no rows\.$", tmp_path / "t.csv")
+    refused(r"has no columns\.$", pa.table({}))
+    refused(r"^the Arrow Table has no other text-like column; name the features", TABLE.select(["n", "y"]))
+
+
+@pytest.mark.parametrize("data", [5, {"a": [1]}, np.ones((2, 2)), None, b"x", pd.Series([1])], ids=str)
+def test_data_of_another_kind(data):
+    refused(r"^data must be a path, a pattern, a list of paths, .* got \w+\.\w+", data)
+
+
+def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused(r"^there is no file 'none\.parquet'\.$", "none.parquet")
+    refused(r"^no file matches 'none\*\.csv'\.$", "none*.csv")
+    refused(r"^the list of files is empty; give at least one\.$", [])
+    refused(r"^s3://bucket/x\.parquet: addresses are not read yet", "s3://bucket/x.parquet")
+    refused(r"^the folder .* holds no Parquet files; give a pattern", str(tmp_path))
+    (tmp_path / "t.xlsx").write_text("")
+    refused(r"^the format of t\.xlsx cannot be told from its name; it must end in \.parquet, \.csv", "t.xlsx")
+    refused(r"^the format of t\.parquet\.gz cannot", _touch("t.parquet.gz"))
+    pq.write_table(TABLE, "t.parquet")
+    refused(r"^t\.parquet is given twice", ["t.parquet", "./t.parquet"])
+    refused(r"^t\.parquet is Parquet and a\.csv is CSV; count them apart", ["t.parquet", _touch("a.csv")])
+
+
+def _touch(name):
+    with open(name, "w"):
+        return name
+
+
+def test_parquet_files_that_cannot_be_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLE, path)
+    whole = path.read_bytes()
+    for content in (b"", b"PAR1", whole[:-9], b"text"):
+        path.write_bytes(content)
+        refused(r"t\.parquet is not a readable Parquet file: ", path)
+    damaged = bytearray(whole)
+    damaged[4:60] = bytes(56)
+    path.write_bytes(damaged)
+    refused(r"t\.parquet cannot be read: ", path)
+
+
+def test_parquet_files_that_do_not_agree(tmp_path):
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    pq.write_table(TABLE, paths[0])
+    pq.write_table(TABLE.drop_columns("site"), paths[1])
+    refused(r"b\.parquet lacks the column 'site', which .*a\.parquet has\.$", paths)
+    pq.write_table(TABLE.set_column(0, "site", [[1, 2, 3, 4]]), paths[1])
+    refused(
+        r"column 'site' is int64 in .*b\.parquet but string in .*a\.parquet; write them with one type", paths
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"t\.csv is empty; a first line with the names of the columns is needed\.$"),
+        (b"a,y\nx,1\nz\nq,0\n", r"t\.csv, line 3: expected 2 fields, found 1\.$"),
+        (b"a,y\nx,1\nz,1,2\nq,0\n", r"t\.csv, line 3: expected 2 fields, found 3\.$"),
+        (b"a,y\nx,1\n\xff,1\n", r"t\.csv, line 3: this is not UTF-8; convert the file first\.$"),
+        (b"a,y\n" + b"x,1\n" * 1_200_000 + b"\xff,1\n", r"t\.csv, line 1,200,002: this is not UTF-8"),
+        ("a,y\nx,1\n".encode("utf-16"), r"t\.csv, line 1: this is not UTF-8"),
+        (
+            b'a,y\nx,1\n"z,1\nq,0\n',
+            r"t\.csv, line 3: a quote is opened and not closed, or followed by more text\.$",
+        ),
+        (b'a,y\nx,1\n"z"z,1\nq,0\n', r"t\.csv, line 3: a quote is opened and not closed"),
+        (b"a,y\nx,1\r\nz,0\n", r"t\.csv: this is no well-formed CSV \(mixed line ends"),
+    ],
+)
+def test_csv_files_that_cannot_be_read(tmp_path, content, message):
+    (tmp_path / "t.csv").write_bytes(content)
+    refused(message, tmp_path / "t.csv")
+
+
+def test_csv_files_that_do_not_agree(tmp_path):
+    for name, header in (("a", "a,y"), ("b", "y,a")):
+        (tmp_path / f"{name}.csv").write_text(f"{header}\n1,1\n")
+    refused(r"b\.csv has other columns, or another order of them, than .*a\.csv\.$", f"{tmp_path}/*.csv")
+
+
+def test_compressed_files_that_cannot_be_read(tmp_path):
+    for name in ("t.csv.gz", "t.csv.zst"):
+        (tmp_path / name).write_bytes(b"not compressed")
+        refused(rf"{name} cannot be read: ", tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": "x", "y": 1}\n{"a": \n', r"t\.jsonl, line 2: this is not JSON\.$"),
+        ('{"a": "x", "y": 1}\n[1, 2]\n', r"t\.jsonl.* one JSON object per line"),
+        ('[{"a": "x", "y": 1}]', r"t\.jsonl.* one JSON object per line"),
+        (
+            '{"a": "x", "y": 1}\n{"a": 1, "y": 0}\n',
+            r"^column 'a' mixes types, and 1 and '1' would be two values",
+        ),
+        ("", r"t\.jsonl has no columns\.$"),
+    ],
+)
+def test_json_files_that_cannot_be_read(tmp_path, content, message):
+    (tmp_path / "t.jsonl").write_text(content)
+    refused(message, tmp_path / "t.jsonl")
+
+
+def test_json_files_that_are_not_utf8(tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(b'{"a": "x", "y": 1}\n{"a": "\xff", "y": 0}\n')
+    refused(r"t\.jsonl, line 2: this is not UTF-8", tmp_path / "t.jsonl")
+
+
+def test_a_temporary_folder_is_removed_after_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "t.csv").write_text("a,y\nx,1\nz\n")
+    refused("line 3", tmp_path / "t.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
