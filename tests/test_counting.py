@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vocabfold as vf
@@ -372,6 +372,7 @@ def test_whole_weights_count_as_repeated_rows():
         assert vf.fit(weighted, 20).digest == vf.fit(repeated, 20).digest
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.floats(0, 1e6)), min_size=1, max_size=30))
 def test_weights_are_rounded_to_a_millionth_of_a_row(rows):
     if not any(weight * 2**20 >= 1 for _, _, weight in rows):

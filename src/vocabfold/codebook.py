@@ -346,6 +346,16 @@ def _is_plain(kind: str, value: Any) -> bool:
     return value is None or type(value) is {"text": str, "boolean": bool}.get(kind)
 
 
+def _inferred(values: Any, kind: str) -> pa.Array:
+    """Return values as an Arrow array of the type that they have."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except OverflowError:
+        if kind != "unsigned":
+            raise
+        return pa.array(values, KINDS[kind].arrow, from_pandas=True)  # large numbers are not tried as unsigned
+
+
 def _of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_]]:
     """Return values as an Arrow array of a column's kind, and which of them that kind cannot hold."""
     try:
@@ -353,7 +363,7 @@ def _of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bo
             raise TypeError
         array = values.to_arrow() if hasattr(values, "to_arrow") else values
         if not isinstance(array, pa.Array | pa.ChunkedArray):
-            array = pa.array(array, from_pandas=True)
+            array = _inferred(array, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"column {name!r}: values must be a list or array of {kind} values, got {short(values)}."

@@ -78,7 +78,8 @@ def as_kind(array: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_]] | 
     if found != kind and not {found, kind} <= _NUMBERS:
         return None
     converted = array.cast(target, safe=False)
-    is_same = pc.equal(converted.cast(array.type, safe=False), array)
-    if found != kind:  # as a signed integer, a large unsigned one is negative
-        is_same = pc.and_(is_same, pc.equal(pc.less(converted, 0), pc.less(array, 0)))
-    return converted, ~np.asarray(is_same.fill_null(True))
+    is_same = np.asarray(pc.equal(converted.cast(array.type, safe=False), array).fill_null(True))
+    if found != kind:  # as a signed integer, a large unsigned one would be negative
+        signs = [np.asarray(numbers.fill_null(0)) < 0 for numbers in (converted, array)]
+        is_same = is_same & (signs[0] == signs[1])
+    return converted, ~is_same

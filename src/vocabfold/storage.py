@@ -87,19 +87,23 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
     try:
         is_new = _claim(folder, layout)
         saver = Saver(folder)
-        old = _listed(folder, layout)
         try:
-            header = {"format": f"vocabfold {layout.noun}", "version": layout.version, **fill(saver)}
-            _put(folder, _writes(_signed(header)), lambda _: layout.header)
+            header = _signed({"format": f"vocabfold {layout.noun}", "version": layout.version, **fill(saver)})
+            _put(folder, _writes(header), lambda _: layout.header)
         except BaseException:
-            _remove(folder, keep=old)
+            _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
             if is_new:
                 with suppress(OSError):
                     folder.rmdir()
             raise
-        about = {"saved": datetime.now(UTC).isoformat(timespec="seconds"), "vocabfold": vocabfold.__version__}
-        text = json.dumps(about | provenance, indent=2) + "\n"
-        _put(folder, _writes(text.encode()), lambda _: _PROVENANCE)
+        about = {
+            "header": hashlib.sha256(header).hexdigest(),  # of another header, it would not count
+            "saved": datetime.now(UTC).isoformat(timespec="seconds"),
+            "vocabfold": vocabfold.__version__,
+            **provenance,
+        }
+        with suppress(OSError):
+            _put(folder, _writes(json.dumps(about, indent=2).encode() + b"\n"), lambda _: _PROVENANCE)
         _remove(folder, keep={file["name"] for file in saver.files})
     except (OSError, pa.ArrowException) as error:
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
@@ -119,7 +123,7 @@ def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Json
         header = _parse(file, layout)
         for entry in _entries(file, header):
             _check_file(folder, entry)
-        return folder, header, _provenance(folder)
+        return folder, header, _provenance(folder, file)
     except OSError as error:
         raise CodebookError(f"{folder} cannot be read: {_reason(error)}.") from error
 
@@ -184,7 +188,9 @@ def _claim(folder: Path, layout: Layout) -> bool:
 
 
 def _listed(folder: Path, layout: Layout) -> set[str]:
-    """Return the files that the header in place lists; all, if it cannot be read."""
+    """Return the files that the header in place lists: all, if it cannot be read."""
+    if not (folder / layout.header).exists():
+        return set()
     try:
         header = _parse(folder / layout.header, layout)
         return {entry["name"] for entry in _entries(folder, header)}
@@ -258,12 +264,13 @@ def _check_file(folder: Path, entry: Json) -> None:
             raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
 
 
-def _provenance(folder: Path) -> Json:
+def _provenance(folder: Path, header: Path) -> Json:
     """Return where a folder comes from, if it says so: nothing depends on it."""
+    file = folder / _PROVENANCE
     with suppress(OSError, ValueError, RecursionError):
-        file = folder / _PROVENANCE
-        found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else {}
-        return found if isinstance(found, dict) else {}
+        found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else None
+        if isinstance(found, dict) and found.get("header") == hashlib.sha256(header.read_bytes()).hexdigest():
+            return found
     return {}
 
 

@@ -1,0 +1,151 @@
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vocabfold as vf
+from conftest import EXACT
+from reference import count_rows
+from test_counting import FEATURES, arrow, sample
+
+
+def count(rows):
+    return vf.count(arrow(rows), "click", FEATURES)
+
+
+def rate(neg, pos):
+    return pos / (neg + pos)
+
+
+@pytest.mark.parametrize("method", ["exact", "dynamic"])
+@pytest.mark.parametrize("allocation", ["joint", "uniform", "information"])
+def test_a_codebook_keeps_what_the_fold_of_its_counts_keeps(method, allocation):
+    rows = sample(400)
+    book = vf.fit(count(rows), 12, method=method, allocation=allocation)
+    columns = {name: list(zip(*count_rows(rows, name, "click").values(), strict=True)) for name in FEATURES}
+    table = vf.fold_table(columns, 12, method=method, allocation=allocation)
+    assert book.sizes == table.sizes
+    assert book.size == sum(book.sizes.values()) == 12
+    for what in ("information", "total", "loss", "bound", "gap"):
+        assert getattr(book, what) == pytest.approx(getattr(table, what), abs=EXACT)
+    for name in FEATURES:
+        assert book.columns[name].n_values == len(columns[name][0])
+        assert book.columns[name].information == pytest.approx(table[name].information, abs=EXACT)
+
+
+def information(groups):
+    """Return I(Z;C) by the definition, from (neg, pos) of each group."""
+    rows = sum(map(sum, groups))
+    sides = [sum(group[side] for group in groups) for side in (0, 1)]
+    return math.fsum(
+        group[side] / rows * math.log(group[side] * rows / (sum(group) * sides[side]))
+        for group in groups
+        for side in (0, 1)
+        if group[side]
+    )
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=40).filter(
+        lambda rows: len({label for _, label in rows}) == 2
+    ),
+    st.integers(2, 6),
+    st.sampled_from([1, 2, 3, 50]),
+    st.sampled_from(["other", "own", "error"]),
+)
+def test_what_a_codebook_says_is_true_of_its_values(rows, budget, min_count, unseen):
+    table = pa.table({"x": [value for value, _ in rows], "y": [label for _, label in rows]})
+    book = vf.fit(vf.count(table, "y", "x"), budget, min_count=min_count, unseen=unseen)
+    column = book.columns["x"]
+    counts = {
+        value: sides
+        for (_, value), sides in count_rows(table.to_pylist(), "x", "y", positive=True).items()
+        if sum(sides) >= min_count
+    }
+    entries = book["x"].to_pylist()
+    assert [entry["value"] for entry in entries] == sorted(counts)
+    assert [[entry["neg"], entry["pos"]] for entry in entries] == [counts[value] for value in sorted(counts)]
+    assert column.size <= budget
+    assert column.n_values == len(counts)
+
+    # Every row has an id, those of rare values by way of `other`; what the ids keep follows by definition.
+    id_of = {entry["value"]: entry["id"] for entry in entries}
+    groups = np.zeros((column.size, 2), int)
+    for value, label in rows:
+        groups[id_of.get(value, column.other), int(label)] += 1
+    assert column.information == pytest.approx(information(groups.tolist()), abs=EXACT)
+    values = list(count_rows(table.to_pylist(), "x", "y", positive=True).values())
+    assert column.total == pytest.approx(information(values), abs=EXACT)
+    assert column.loss == pytest.approx(column.total - column.information, abs=EXACT)
+
+    # Ids are numbered by rate; the borders part the rates of neighbouring ids.
+    own = unseen == "own"
+    has_rows = [id for id in range(column.size - own) if groups[id].any()]
+    rates = [rate(*groups[id]) for id in has_rows]
+    assert rates == sorted(rates)
+    for entry in entries:
+        above = sum(border <= rate(entry["neg"], entry["pos"]) for border in column.borders)
+        assert above == entry["id"]
+    if own:
+        assert column.other == column.size - 1
+    elif not any(sum(sides) < min_count for sides in values):
+        overall = rate(*groups.sum(axis=0))
+        assert column.other == sum(border <= overall for border in column.borders)
+
+    if unseen == "error":
+        with pytest.raises(
+            vf.InputError, match=r"^column 'x': the value 99 is not in the codebook, fitted with"
+        ):
+            book.ids("x", [99])
+    else:
+        assert book.ids("x", [99, None]).tolist() == [column.other] * 2
+    assert book.ids("x", list(id_of)).tolist() == list(id_of.values())
+
+
+def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
+    values = list("abcdef")
+    weights = [2.0**31 * (1 + i) + 0.5 for i in range(12)]
+    table = pa.table({"x": values * 2, "y": [0] * 6 + [1] * 6, "w": weights})
+    book = vf.fit(vf.count(table, "y", weight="w"), 3)
+    fold = vf.fold([int(w) for w in weights[:6]], [int(w) for w in weights[6:]], 3)
+    assert book.information == pytest.approx(fold.information, rel=1e-9)
+    assert book["x"]["neg"].to_pylist() == weights[:6]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 4}, r"^budget must be at least 5 \(one id per column\), got 4\.$"),
+        (
+            {"budget": 9, "unseen": "own"},
+            r"^budget must be at least 10 \(two ids per column with unseen='own'\), got",
+        ),
+        ({"budget": 2.5}, r"^budget must be a whole number, got 2\.5\.$"),
+        (
+            {"budget": "auto"},
+            r"^budget='auto' is not there yet; use aim='information', a number as budget, and",
+        ),
+        ({"aim": "model"}, r"^aim='model' is not there yet"),
+        ({"smoothing": "auto"}, r"^smoothing is not there yet"),
+        ({"smoothing": 3}, r"^smoothing is not there yet"),
+        ({"aim": "fame"}, r"^aim must be one of 'information', got 'fame'\.$"),
+        ({"method": "magic"}, r"^method must be one of 'exact', 'dynamic', got 'magic'\.$"),
+        ({"allocation": "x"}, r"^allocation must be one of"),
+        ({"unseen": "x"}, r"^unseen must be one of 'other', 'own', 'error', got 'x'\.$"),
+        ({"min_count": 0}, r"^min_count must be at least 1, got 0\.$"),
+    ],
+)
+def test_options_that_cannot_be_used(options, message):
+    with pytest.raises(vf.InputError, match=message):
+        vf.fit(count(sample()), **{"budget": 20} | options)
+
+
+def test_only_counts_are_fitted():
+    with pytest.raises(
+        vf.InputError, match=r"^counts must come from vf\.count or vf\.load_counts, got list\.$"
+    ):
+        vf.fit([1], 3)

@@ -1,0 +1,308 @@
+"""Saved folders: what is damaged, changed, newer or not ours is refused, and nothing else is touched."""
+
+import errno
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vocabfold as vf
+from test_counting import FEATURES, arrow, sample
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return vf.count(arrow(sample()), "click", FEATURES)
+
+
+@pytest.fixture(scope="module")
+def original(counts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    counts.save(folder / "counts")
+    vf.fit(counts, 12).save(folder / "book")
+    return folder
+
+
+@pytest.fixture(params=["counts", "book"])
+def folder(request, original, tmp_path):
+    return shutil.copytree(original / request.param, tmp_path / request.param)
+
+
+def load(folder):
+    return vf.load_counts(folder) if folder.name == "counts" else vf.load(folder)
+
+
+def header_of(folder):
+    return folder / ("counts.json" if folder.name == "counts" else "codebook.json")
+
+
+def sign(folder, header):
+    """Write a header with a sha256 that matches, as someone would who knows the format."""
+    header.pop("sha256", None)
+    body = json.dumps(header, indent=2).removesuffix("\n}") + ",\n"
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    header_of(folder).write_text(f'{body}  "sha256": "{digest}"\n}}\n')
+
+
+def edited(folder, change):
+    header = json.loads(header_of(folder).read_text())
+    change(header)
+    sign(folder, header)
+
+
+def test_signing_in_the_tests_is_signing_in_the_code(folder):
+    edited(folder, lambda header: None)
+    load(folder)
+
+
+def test_every_damaged_byte_is_found(folder):
+    generator = random.Random(3)
+    files = [path for path in sorted(folder.iterdir()) if path.name != "provenance.json"]
+    for _ in range(150):
+        path = generator.choice(files)
+        content = path.read_bytes()
+        place = generator.randrange(len(content))
+        path.write_bytes(
+            content[:place] + bytes([content[place] ^ 1 << generator.randrange(8)]) + content[place + 1 :]
+        )
+        with pytest.raises(vf.CodebookError):
+            load(folder)
+        path.write_bytes(content[:place])
+        with pytest.raises(vf.CodebookError):
+            load(folder)
+        path.write_bytes(content)
+    load(folder)
+
+
+def test_files_that_are_missing_or_swapped_are_found(folder):
+    one, two = sorted(folder.glob("*.parquet"))[:2]
+    content = one.read_bytes()
+    one.unlink()
+    with pytest.raises(vf.CodebookError, match=r"\.parquet is missing, or not a plain file\.$"):
+        load(folder)
+    one.symlink_to(two)
+    with pytest.raises(vf.CodebookError, match=r"\.parquet is missing, or not a plain file\.$"):
+        load(folder)
+    one.unlink()
+    one.write_bytes(two.read_bytes())
+    with pytest.raises(
+        vf.CodebookError, match=r"bytes instead of .*: it is damaged\.$|its sha256 does not match\.$"
+    ):
+        load(folder)
+    one.write_bytes(content)
+    (folder / "provenance.json").write_text("[" * 100_000)
+    assert load(folder).sources == ()
+
+
+def test_what_is_no_codebook_is_refused(tmp_path, folder):
+    noun = "counts" if folder.name == "counts" else "codebook"
+    empty = tmp_path / "empty" / folder.name
+    with pytest.raises(vf.CodebookError, match=rf"holds no {noun}: there is no {noun}\.json in it\.$"):
+        load(empty)
+    for text in ("", "{}", "[]", "null", "[" * 100_000, '{"format": "vocabfold recipe"}', "\0"):
+        header_of(folder).write_text(text)
+        with pytest.raises(vf.CodebookError, match=rf"json is damaged, or no {noun} header of vocabfold\.$"):
+            load(folder)
+
+
+def test_a_newer_format_is_refused(folder):
+    edited(folder, lambda header: header.update(version=2))
+    with pytest.raises(
+        vf.CodebookError, match=r"has format version 2; this release reads up to 1: upgrade vocabfold"
+    ):
+        load(folder)
+
+
+def test_a_header_that_was_edited_by_hand_is_refused(folder):
+    text = header_of(folder).read_text()
+    header_of(folder).write_text(re.sub('"pos": [0-9]+', '"pos": 1', text, count=1))
+    with pytest.raises(
+        vf.CodebookError, match=r"is damaged or was changed by hand: its sha256 does not match\.$"
+    ):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "000-0000.parquet/..", "", 3, None])
+def test_a_header_cannot_lead_out_of_its_folder(folder, name):
+    edited(folder, lambda header: header["columns"][0]["files"][0].update(name=name))
+    with pytest.raises(vf.CodebookError, match=r"is not valid: its list of files cannot be read\.$"):
+        load(folder)
+
+
+def _set(**fields):
+    return lambda header: header.update(fields)
+
+
+def _column(**fields):
+    return lambda header: header["columns"][0].update(fields)
+
+
+def _setting(**fields):
+    return lambda header: header["settings"].update(fields)
+
+
+ABSURD = {
+    "counts": [
+        _set(neg=-1),
+        _set(neg=0, pos=0),
+        _set(pos=2**70),
+        _set(units_per_row=3),
+        _set(folds="x"),
+        _set(label=3),
+        _set(columns=[]),
+        _column(type="x"),
+        _column(name=3),
+        _column(name="number"),
+        lambda header: header.pop("label"),
+    ],
+    "book": [
+        _set(neg=0),
+        _set(pos=1.5),
+        _set(units_per_row=0),
+        _set(digest="0" * 64),
+        _set(columns=[]),
+        _column(kind="x"),
+        _column(kind="integer"),
+        _column(name="number"),
+        _column(size=0),
+        _column(size=2**40),
+        _column(size=True),
+        _column(other=-1),
+        _column(other=99),
+        _column(n_values=3),
+        _column(borders=[0.5, 0.1]),
+        _column(borders=[0.1] * 99),
+        _column(borders=["x"]),
+        _column(information=float("1e999")),
+        _column(rows_sha256=3),
+        _column(files=[]),
+        _setting(unseen="x"),
+        _setting(budget="x"),
+        lambda header: header["settings"].pop("gap"),
+        lambda header: header["columns"][0].pop("loss"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [(name, change) for name, changes in ABSURD.items() for change in changes]
+)
+def test_a_header_with_absurd_fields_is_refused(original, tmp_path, name, change):
+    folder = shutil.copytree(original / name, tmp_path / name)
+    edited(folder, change)
+    with pytest.raises(vf.CodebookError, match=r"is not valid: |is damaged"):
+        load(folder)
+
+
+def _replace(folder, table, **fields):
+    """Put another table in the place of the first column's, and sign for it."""
+
+    def change(header):
+        entry = header["columns"][0]["files"][0]
+        pq.write_table(table, folder / entry["name"])
+        content = (folder / entry["name"]).read_bytes()
+        entry.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest(), rows=table.num_rows)
+        header["columns"][0].update(fields)
+
+    edited(folder, change)
+
+
+def test_files_with_other_columns_are_refused(original, tmp_path):
+    folder = shutil.copytree(original / "book", tmp_path / "book")
+    table = vf.load(folder)["site"]
+    _replace(folder, table.rename_columns(["v", "id", "neg", "pos"]))
+    with pytest.raises(vf.CodebookError, match=r"it must hold the columns value, id, neg, pos\.$"):
+        vf.load(folder)
+    _replace(folder, table.set_column(1, "id", [[99] * table.num_rows]).cast(table.schema))
+    with pytest.raises(vf.CodebookError, match=r"its values must rise, and its ids be below \d+\.$"):
+        vf.load(folder).ids("site", ["a"])
+    _replace(folder, table.take(pa.array(range(table.num_rows))[::-1]))
+    with pytest.raises(vf.CodebookError, match=r"its values must rise"):
+        vf.load(folder).ids("site", ["a"])
+
+
+def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):
+    save = counts.save if folder.name == "counts" else vf.fit(counts, 12).save
+    (folder / "thesis.doc").write_text("ten years of work")
+    before = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(
+        vf.InputError, match=r"holds 'thesis\.doc', so it is not replaced; give a folder that is new"
+    ):
+        save(folder)
+    assert sorted(path.name for path in folder.iterdir()) == before
+    other = vf.fit(counts, 12).save if folder.name == "counts" else counts.save
+    (folder / "thesis.doc").unlink()
+    with pytest.raises(vf.InputError, match=r"so it is not replaced"):
+        other(folder)
+    with pytest.raises(vf.InputError, match=r"is a file; give a folder that is new"):
+        save(header_of(folder))
+    load(folder)
+
+
+def test_what_a_killed_save_left_is_cleaned_by_the_next(folder, counts):
+    save = counts.save if folder.name == "counts" else vf.fit(counts, 12).save
+    before = sorted(path.name for path in folder.iterdir())
+    (folder / "unfinished-0123456789abcdef").write_text("half")
+    (folder / "000-0123456789abcdef.parquet").write_text("old")
+    load(folder)
+    save(folder)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
+@pytest.mark.parametrize("step", [1, 2, 3, 10, 11])
+def test_a_save_that_fails_leaves_the_old_one_and_no_litter(folder, counts, monkeypatch, step, code):
+    small = vf.count(arrow(sample(20)), "click", FEATURES)
+    save = small.save if folder.name == "counts" else vf.fit(small, 6).save
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    sync, calls = os.fsync, []
+
+    def failing(descriptor):
+        calls.append(descriptor)
+        if len(calls) == step:
+            raise OSError(code, os.strerror(code))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    message = (
+        "^the disk is full: .* is as it was before" if code == errno.ENOSPC else "cannot be written: Permission"
+    )
+    with pytest.raises(vf.InputError, match=message):
+        save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    load(folder)
+    new = folder.parent / "new"
+    calls.clear()
+    with pytest.raises(vf.InputError, match=message):
+        save(new)
+    assert not new.exists()
+
+
+def test_a_save_that_fails_after_the_new_header_is_in_place_leaves_the_new_one(folder, monkeypatch):
+    small = vf.count(arrow(sample(20)), "click", FEATURES)
+    save = small.save if folder.name == "counts" else vf.fit(small, 6).save
+    sync, calls = os.fsync, []
+
+    def failing(descriptor):
+        calls.append(descriptor)
+        if len(calls) == 2 * len(FEATURES) + 2:  # each file and its folder, then the header and its folder
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(vf.InputError, match="cannot be written: Input/output error"):
+        save(folder)
+    monkeypatch.undo()
+    assert load(folder).rows == 20
+
+
+def test_a_place_that_cannot_be_written_is_refused(counts, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(vf.InputError, match=r"cannot be written: "):
+        counts.save(tmp_path / "file" / "counts")
