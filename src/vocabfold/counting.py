@@ -154,7 +154,7 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
         sql = _query(rows.scan, rows.columns[name].sql, target)
         if folder:
             tables[name] = [folder / f"{i}.parquet"]
-            engine.write(sql, tables[name][0])
+            engine.write(sql, tables[name][0], distinct=True)
         else:
             tables[name] = engine.run(sql)
     return part
@@ -165,7 +165,7 @@ def _query(scan: str, value: str, target: Target) -> str:
     fold = f", {target.fold} AS fold" if target.fold else ""
     by = "value, fold" if target.fold else "value"
     if target.units is None:
-        sums = f"count(*) AS n, sum({target.is_positive}::INTEGER) AS p"
+        sums = f"count(*) AS n, count_if({target.is_positive}) AS p"
     else:
         sums = (
             f"sum({target.units}) AS n, sum(CASE WHEN {target.is_positive} THEN {target.units} ELSE 0 END) AS p"

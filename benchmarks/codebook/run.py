@@ -1,0 +1,177 @@
+"""From rows to a codebook and back, against the bare GROUP BY that any such tool needs: one run, side by side.
+
+    python -m benchmarks.codebook.run                       5 million rows, a few minutes
+    python -m benchmarks.codebook.run --rows 37000000       the size of the Criteo challenge, twenty minutes
+    python -m benchmarks.codebook.run --small               the same in seconds, only printed
+
+The rows are those of `benchmarks.criteo_rows`, in one Parquet file. Every measurement is a process of its own,
+so that its peak memory is its own; rival and we take turns, and the least of the repeats counts. The rival runs
+one GROUP BY per column with the same memory limit, in its two natural forms, and fetches the result as Arrow.
+Each process works on a table of two rows before the clock starts, so that imports and compiled code, which
+`benchmarks.speed` measures, are loaded on both sides.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.criteo_rows import write_rows
+from benchmarks.criteo_shaped import CARDINALITIES
+from benchmarks.measure import RUNS, facts, write_csv
+
+Row = dict[str, Any]
+PACKAGES = ["vocabfold", "duckdb", "pyarrow", "numpy", "numba"]
+GROUP_BY = {
+    "GROUP BY, count and sum": "count(*) AS n, sum(label) AS pos",
+    "GROUP BY, two filtered counts": "count(*) FILTER (label = 0) AS neg, count(*) FILTER (label = 1) AS pos",
+}
+
+
+def group_by(method: str, file: str, memory: str) -> list[Row]:
+    """Run the bare queries."""
+    import duckdb
+    import pyarrow.compute as pc
+
+    connection = duckdb.connect(config={"memory_limit": memory})
+    connection.execute("SET preserve_insertion_order = false")
+    connection.sql("SELECT x, count(*) FROM (VALUES (1), (2)) AS t(x) GROUP BY x").to_arrow_table()
+    seconds, n_values = 0.0, 0
+    for name in CARDINALITIES:
+        query = f"SELECT {name}, {GROUP_BY[method]} FROM read_parquet($file) GROUP BY ALL"
+        start = time.perf_counter()
+        table = connection.sql(query, params={"file": file}).to_arrow_table()
+        seconds += time.perf_counter() - start
+        n_values += table.num_rows
+        positives = int(pc.sum(table["pos"]).as_py())
+    return [{"step": method, "seconds": seconds, "n_values": n_values, "positives": positives}]
+
+
+def codebook(_: str, file: str, memory: str) -> list[Row]:
+    """Count, fit and save."""
+    import pyarrow as pa
+
+    import vocabfold as vf
+
+    vf.fit(vf.count(pa.table({"x": ["a", "b"], "y": [0, 1]}), "y"), 2)
+    steps: list[Row] = []
+
+    def step(name: str, call: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        result = call()
+        steps.append({"step": name, "seconds": time.perf_counter() - start, "peak_mb": peak()})
+        return result
+
+    counts = step("count", lambda: vf.count(file, "label", memory_limit=memory))
+    book = step("fit", lambda: vf.fit(counts, 10_000))
+    step("save", lambda: book.save(Path(file).with_suffix(".book")))
+    answer = {"n_values": book.n_values, "positives": counts.positive_rows, "size": book.size}
+    return [row | answer | {"total": book.total, "loss": book.loss, "gap": book.gap} for row in steps]
+
+
+def serving(_: str, file: str, memory: str) -> list[Row]:
+    """Load the codebook as a server would, and look rows up one by one."""
+    import pyarrow.parquet as pq
+
+    import vocabfold as vf
+
+    rows = pq.ParquetFile(file).read_row_group(0).slice(0, 5_000).to_pylist()
+    before = peak()
+    start = time.perf_counter()
+    book = vf.load(Path(file).with_suffix(".book"), memory_limit=memory)
+    loaded = time.perf_counter()
+    book.row(rows[0])  # which reads all columns
+    ready = time.perf_counter()
+    times = []
+    for row in rows:
+        begin = time.perf_counter()
+        book.row(row)
+        times.append(time.perf_counter() - begin)
+    shared = {"n_values": book.n_values, "extra_mb": peak() - before}
+    return [
+        {"step": "load, every byte checked", "seconds": loaded - start, **shared},
+        {"step": "first row, which reads all columns", "seconds": ready - loaded, **shared},
+        {"step": "book.row, median of 5,000", "seconds": median(times), **shared},
+        {"step": "book.row, slowest of a hundred", "seconds": sorted(times)[len(times) * 99 // 100], **shared},
+    ]
+
+
+TASKS = {**dict.fromkeys(GROUP_BY, group_by), "codebook": codebook, "serving": serving}
+
+
+def peak() -> float:
+    """Return the peak memory of this process in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def in_a_process(method: str, file: Path, memory: str) -> list[Row]:
+    """Run a task in a process of its own, and return its rows with its peak memory."""
+    command = [sys.executable, "-m", "benchmarks.codebook.run", "--task", method, "--file", str(file)]
+    result = subprocess.run([*command, "--memory", memory], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise SystemExit(result.stderr)
+    rows: list[Row] = json.loads(result.stdout)
+    return rows
+
+
+def least(repeats: list[list[Row]]) -> list[Row]:
+    """Return the least time of each step over the repeats, and the largest time and memory."""
+    return [
+        step[0]
+        | {"seconds": min(row["seconds"] for row in step), "slowest": max(row["seconds"] for row in step)}
+        | {field: max(row[field] for row in step) for field in ("peak_mb", "extra_mb") if field in step[0]}
+        | {"repeats": len(step)}
+        for step in zip(*repeats, strict=True)
+    ]
+
+
+def main() -> None:
+    """Measure all tasks in turns, print and keep the rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--memory", default="2GB")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--file", type=Path, help="where the rows are, or are to be kept")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.task:
+        rows = TASKS[options.task](options.task, str(options.file), options.memory)
+        print(json.dumps([{"peak_mb": peak()} | row for row in rows]))
+        return
+    n_rows = 50_000 if options.small else options.rows
+    with tempfile.TemporaryDirectory() as folder:
+        file = options.file or Path(folder) / "rows.parquet"
+        if not file.exists():
+            write_rows(file, n_rows)
+        found: dict[str, list[list[Row]]] = {task: [] for task in TASKS}
+        for _ in range(1 if options.small else options.repeats):
+            for task in TASKS:
+                found[task].append(in_a_process(task, file, options.memory))
+    rows = [{"part": task, **row} for task, repeats in found.items() for row in least(repeats)]
+    for row in rows:
+        print(
+            " ".join(
+                f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}"
+                for key, value in row.items()
+            )
+        )
+    if not options.small:
+        about = facts(PACKAGES)
+        target = RUNS / f"{about['date']}-codebook-{n_rows // 10**6}m"
+        target.mkdir(parents=True, exist_ok=True)
+        about["rows"] = f"{n_rows:,} x {len(CARDINALITIES)} columns, memory limit {options.memory}"
+        about["command"] = f"python -m benchmarks.codebook.run --rows {n_rows} --memory {options.memory}"
+        write_csv(target / "raw.csv", rows)
+        write_csv(target / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
+
+
+if __name__ == "__main__":
+    main()
