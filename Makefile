@@ -27,10 +27,14 @@ full: test ## + the slow tests, and all tests without the compiler
 
 bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small
+	$(BIN)/python -m benchmarks.codebook.run --small
 
-figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, ten minutes
+figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an hour
 	$(BIN)/python -m benchmarks.speed.run
 	$(BIN)/python -m benchmarks.speed.report
+	$(BIN)/python -m benchmarks.codebook.run
+	$(BIN)/python -m benchmarks.codebook.run --rows 37000000
+	$(BIN)/python -m benchmarks.codebook.report
 
 format: $(VENV)/.test ## put the code into shape
 	$(BIN)/ruff format .

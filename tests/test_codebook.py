@@ -263,7 +263,7 @@ def test_many_killed_saves_leave_the_old_codebook_or_the_new(tmp_path):
 
 def test_threads_may_share_a_codebook(loaded):
     values = loaded["site"]["value"].to_pylist()
-    fresh = vf.load(loaded.values.files["site"][0].parent)
+    fresh = vf.load(loaded.store.files["site"][0].parent)
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: fresh.ids("site", values).tolist(), range(32)))
     assert found == [loaded.ids("site", values).tolist()] * 32

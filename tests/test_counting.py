@@ -439,13 +439,16 @@ def test_categories_and_instants_are_read_by_value():
         assert vf.count(frame, "y", ["t"])["t"].equals(counts["t"])
 
 
-def test_many_rows_are_counted_on_disk_and_the_temporary_files_go(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("many_rows", "n_files"), [(100, len(FEATURES)), (1000, len(FEATURES) - 1)])
+def test_many_rows_are_counted_on_disk_and_the_temporary_files_go(tmp_path, monkeypatch, many_rows, n_files):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr("vocabfold.counting._IN_MEMORY", 10)
+    monkeypatch.setattr("vocabfold.counting._FEW_ROWS", 10)
+    monkeypatch.setattr("vocabfold.counting._MANY_ROWS", many_rows)
+    monkeypatch.setattr("vocabfold.counting._KEPT_SHARE", 1e-9)
     rows = sample(300)
     counts = vf.count(arrow(rows).to_reader(), "click", FEATURES, memory_limit="300MB")
-    assert len(list(tmp_path.rglob("*.parquet"))) == len(FEATURES)
+    assert len(list(tmp_path.rglob("*.parquet"))) == n_files
     assert_equals_loop(counts, rows)
     total = counts + vf.count(arrow(rows[:7]), "click", FEATURES)
     del counts

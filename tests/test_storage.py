@@ -184,7 +184,7 @@ ABSURD = {
         _column(files=[]),
         _setting(unseen="x"),
         _setting(budget="x"),
-        lambda header: header["settings"].pop("gap"),
+        lambda header: header.pop("gap"),
         lambda header: header["columns"][0].pop("loss"),
     ],
 }

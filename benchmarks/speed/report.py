@@ -4,17 +4,14 @@
 """
 
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import RUNS, read_csv
-
-Row = dict[str, Any]
-Cell = Callable[[Row], str]
+from benchmarks.measure import read_csv
+from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, share_lost, table, update_readme
 
 
 def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
@@ -23,7 +20,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     for part, (title, cells) in TABLES.items():
         chosen = [row for row in rows if row["part"] == part]
         if chosen:
-            texts += [f"## {title}\n", _table(chosen, cells), *_remarks(part, chosen)]
+            texts += [f"## {title}\n", table(chosen, cells), *_remarks(part, chosen)]
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
     budgets = [row for row in rows if row["part"] == "criteo"]
     if budgets:
@@ -41,15 +38,13 @@ def headlines(rows: Sequence[Row]) -> str:
         longer, worse = rival["seconds"] / mine["seconds"], rival["loss"] / mine["loss"]
         return f"takes {longer:.3g} times as long, loses {worse:.3g} times as much"
 
-    table = find("criteo", method="exact", budget=10_000)
+    criteo = find("criteo", method="exact", budget=10_000)
     worst = max(
         (row for row in rows if row["part"] == "criteo" and "extra_mb" in row), key=lambda row: row["seconds"]
     )
     budgets = {row["budget"] for row in rows if row["part"] == "criteo"}
     growth = [row for row in rows if row["part"] == "growth"]
     lines = [
-        ("what", "figure"),
-        ("---", "---"),
         ("a million distinct rates into 256 ids", f"{find('size', size=256)['seconds']:.2f} s on one core"),
         ("the same into 65,536 ids", f"{find('size', size=65_536)['seconds']:.2f} s"),
         ("growth of the time from 10,000 to 10 million rates", f"exponent {_slope(growth, 256):.2f}"),
@@ -57,8 +52,8 @@ def headlines(rows: Sequence[Row]) -> str:
         ("the same tree, its rows sorted for it", against("scikit-learn tree, rows sorted for it")),
         ("kmeans1d on the rates (it takes no weights), 256 clusters", against("kmeans1d")),
         (
-            f"26 columns, {table['n_values']:,} values into {table['size']:,} ids",
-            f"{table['seconds']:.2f} s, {table['loss'] / table['total']:.1g} of the information lost",
+            f"26 columns, {criteo['n_values']:,} values into {criteo['size']:,} ids",
+            f"{criteo['seconds']:.2f} s, {criteo['loss'] / criteo['total']:.1g} of the information lost",
         ),
         (
             f"the slowest of {len(budgets)} budgets from {min(budgets):,} to {max(budgets):,}",
@@ -74,59 +69,29 @@ def headlines(rows: Sequence[Row]) -> str:
             f"{find('start', method='first fold ever, compiles')['seconds']:.1f} s",
         ),
     ]
-    return "\n".join(f"| {what} | {figure} |" if what != "---" else "|---|---|" for what, figure in lines)
+    return figures(lines)
 
 
-def update_readme(path: Path, run: str, rows: Sequence[Row]) -> None:
-    """Replace the table between the two marks, and the name of the run wherever it stands."""
-    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    text = f"{before}{BEGIN}\n{headlines(rows)}\n{END}{after}"
-    path.write_text(re.sub(r"\d{4}-\d\d-\d\d-speed", run, text), encoding="utf-8")
-
-
-BEGIN = "<!-- figures: made by benchmarks/speed/report.py -->"
-END = "<!-- end of figures -->"
-
-
-def _number(field: str, form: str) -> Cell:
-    return lambda row: format(row[field], form) if field in row else ""
-
-
-def _share_lost(row: Row) -> str:
-    return f"{row['loss'] / row['total']:.3g}"
-
-
-_TIMES = {
-    "seconds (least)": _number("seconds", ".3f"),
-    "slowest": _number("slowest", ".3f"),
-    "repeats": _number("repeats", ""),
-}
-_ANSWER = {"share of information lost": _share_lost, "gap (nats)": _number("gap", ".1g")}
-_WHAT = {"method": _number("method", ""), "values": _number("n_values", ",")}
-_MEMORY = {"memory beyond the input (MB)": _number("extra_mb", ",.0f")}
+_ANSWER: dict[str, Cell] = {"share of information lost": share_lost, "gap (nats)": number("gap", ".1g")}
+_WHAT = {"method": number("method", ""), "values": number("n_values", ",")}
+_MEMORY = {"memory beyond the input (MB)": number("extra_mb", ",.0f")}
 TABLES: dict[str, tuple[str, dict[str, Cell]]] = {
-    "size": ("A million distinct rates, one core", {"ids": _number("size", ","), **_TIMES, **_ANSWER}),
-    "growth": ("Growth", {**_WHAT, "ids": _number("size", ","), **_TIMES, **_ANSWER, **_MEMORY}),
-    "rivals": ("Against rivals, same counts", {**_WHAT, "ids": _number("size", ","), **_TIMES, **_ANSWER}),
+    "size": ("A million distinct rates, one core", {"ids": number("size", ","), **TIMES, **_ANSWER}),
+    "growth": ("Growth", {**_WHAT, "ids": number("size", ","), **TIMES, **_ANSWER, **_MEMORY}),
+    "rivals": ("Against rivals, same counts", {**_WHAT, "ids": number("size", ","), **TIMES, **_ANSWER}),
     "criteo": (
         "26 Criteo-shaped columns under one budget",
         {
             **_WHAT,
-            "budget": _number("budget", ","),
-            "ids": _number("size", ","),
-            **_TIMES,
+            "budget": number("budget", ","),
+            "ids": number("size", ","),
+            **TIMES,
             **_ANSWER,
             **_MEMORY,
         },
     ),
-    "start": ("New processes", {"what": _number("method", ""), **_TIMES}),
+    "start": ("New processes", {"what": number("method", ""), **TIMES}),
 }
-
-
-def _table(rows: Sequence[Row], cells: dict[str, Cell]) -> str:
-    lines = [list(cells), ["---"] * len(cells), *([cell(row) for cell in cells.values()] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def _remarks(part: str, rows: Sequence[Row]) -> list[str]:
@@ -182,7 +147,7 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
 
 
 if __name__ == "__main__":
-    run = max(RUNS.glob("*-speed"))
+    run = newest("speed")
     raw = read_csv(run / "raw.csv")
     write_report(run, raw, read_csv(run / "about.csv"))
-    update_readme(RUNS.parents[1] / "README.md", run.name, raw)
+    update_readme("speed", run.name, headlines(raw))

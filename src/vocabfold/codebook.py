@@ -64,7 +64,7 @@ class BookColumn:
     gap: float
 
 
-class Values(Protocol):
+class Store(Protocol):
     """Where the values of a codebook are."""
 
     def sql(self, engine: Engine, name: str) -> str:
@@ -103,13 +103,14 @@ class Codebook:
     """
 
     columns: Mapping[str, BookColumn]
+    gap: float
     settings: Mapping[str, Any]
     label: str
     positive: str
     units_per_row: int
     neg: int  # units
     pos: int
-    values: Values
+    store: Store
     sources: tuple[str, ...] = ()
     memory_limit: int | None = None
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
@@ -167,11 +168,6 @@ class Codebook:
         return math.fsum(column.loss for column in self.columns.values())
 
     @property
-    def gap(self) -> float:
-        """How much more any codebook of the budget could keep."""
-        return float(self.settings["gap"])
-
-    @property
     def bound(self) -> float:
         """What no codebook of the budget exceeds."""
         return self.information + self.gap
@@ -187,7 +183,7 @@ class Codebook:
     def __getitem__(self, name: str) -> pa.Table:
         self._column(name)
         with Engine(self.memory_limit) as engine:
-            return to_rows(engine.run(sorted_by_value(self.values.sql(engine, name))), self.units_per_row)
+            return to_rows(engine.run(sorted_by_value(self.store.sql(engine, name))), self.units_per_row)
 
     def ids(self, name: str, values: Any) -> NDArray[np.int32]:
         """Return the id of each value of a column.
@@ -267,7 +263,7 @@ class Codebook:
             raise InputError(f"column {name!r} has the ids 0 to {column.size - 1:,}, got {id:,}.")
         end = f" LIMIT {checks.at_least('limit', limit, 0)}" if limit is not None else ""
         with Engine(self.memory_limit) as engine:
-            rows = self.values.sql(engine, name)
+            rows = self.store.sql(engine, name)
             order = "ORDER BY neg + pos DESC, value NULLS FIRST"
             found: list[Any] = engine.run(f"SELECT value FROM ({rows}) WHERE id = {id} {order}{end}")[
                 "value"
@@ -284,7 +280,7 @@ class Codebook:
             columns = []
             with Engine(self.memory_limit) as engine:
                 for name in track(self.features, "saving", engine.progress):
-                    batches = engine.stream(sorted_by_value(self.values.sql(engine, name)))
+                    batches = engine.stream(sorted_by_value(self.store.sql(engine, name)))
                     entry = saver.add(schema_of(self.columns[name].kind), batches)
                     hashed = {"rows_sha256": self._row_hash(engine, name), "files": [entry]}
                     columns.append({"name": name} | asdict(self.columns[name]) | hashed)
@@ -295,6 +291,7 @@ class Codebook:
                 "units_per_row": self.units_per_row,
                 "neg": self.neg,
                 "pos": self.pos,
+                "gap": self.gap,
                 "settings": dict(self.settings),
                 "columns": columns,
             }
@@ -314,7 +311,7 @@ class Codebook:
     def _index(self, name: str) -> Index:
         index = self._indexes.get(name)
         if index is None:
-            index = self._indexes[name] = self.values.index(name)
+            index = self._indexes[name] = self.store.index(name)
         return index
 
     def _row_hash(self, engine: Engine, name: str) -> str:
@@ -324,7 +321,7 @@ class Codebook:
             text = f"concat('{kind}', '|', id, '|', neg, '|', pos, '|', {KINDS[kind].digest.format('value')})"
             missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
             hashed = f"sha256(CASE WHEN value IS NULL THEN {missing} ELSE {text} END)"
-            rows = engine.stream(f"SELECT {hashed} AS hash FROM ({self.values.sql(engine, name)})")
+            rows = engine.stream(f"SELECT {hashed} AS hash FROM ({self.store.sql(engine, name)})")
             self.hashes[name] = f"{_sum_of_hashes(rows) % 2**256:064x}"
         return self.hashes[name]
 

@@ -22,7 +22,9 @@ from vocabfold.progress import track
 from vocabfold.survey import MAX_FOLDS, Target, look_over
 
 PRESETS = (CRITEO,)
-_IN_MEMORY = 2**20  # rows up to which counts stay in memory
+_FEW_ROWS = 2**20  # up to here all counts stay in memory,
+_MANY_ROWS = 2**23  # beyond, none, since a column could have as many values;
+_KEPT_SHARE = 1 / 8  # in between, as many columns as fit into this share of the memory limit
 _MAX_SHOWN = 20  # names in an error
 
 
@@ -145,18 +147,20 @@ def count(
 
 
 def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) -> Part:
-    """Group one column after another; many rows can have many values, whose counts are kept on disk."""
-    folder = Path(tempfile.mkdtemp(prefix="vocabfold-counts-")) if target.n_rows > _IN_MEMORY else None
+    """Group one column after another; the counts of many values are kept on disk."""
+    folder = Path(tempfile.mkdtemp(prefix="vocabfold-counts-")) if target.n_rows > _FEW_ROWS else None
     tables: dict[str, Any] = {}
     kinds = {name: str(rows.columns[name].kind) for name in features}
     part = Part(tables, kinds, target.units_per_row, folder)
+    kept = 0  # bytes in memory
     for i, name in enumerate(track(features, "counting", engine.progress)):
         sql = _query(rows.scan, rows.columns[name].sql, target)
-        if folder:
+        if folder and (target.n_rows > _MANY_ROWS or kept > engine.memory_limit * _KEPT_SHARE):
             tables[name] = [folder / f"{i}.parquet"]
             engine.write(sql, tables[name][0], distinct=True)
         else:
             tables[name] = engine.run(sql)
+            kept += tables[name].nbytes
     return part
 
 

@@ -48,7 +48,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedValues:
+class FittedStore:
     """The values of a codebook as a query: counts joined with the ids of their (neg, pos)."""
 
     counts: Counts
@@ -147,6 +147,7 @@ def fit(
         ids[name] = pa.table({"neg": of_column.neg[kept], "pos": of_column.pos[kept], "id": of_pairs})
     return Codebook(
         columns=columns,
+        gap=table.gap if table else 0.0,
         settings={
             "aim": aim,
             "method": method,
@@ -155,14 +156,13 @@ def fit(
             "smoothing": 0,
             "min_count": min_count,
             "unseen": unseen,
-            "gap": table.gap if table else 0.0,
         },
         label=counts.label,
         positive=counts.positive,
         units_per_row=counts.units_per_row,
         neg=counts.neg,
         pos=counts.pos,
-        values=FittedValues(counts, ids),
+        store=FittedStore(counts, ids),
         sources=counts.sources,
         memory_limit=counts.memory_limit,
     )

@@ -28,12 +28,11 @@ _SETTINGS = {
     "smoothing": int,
     "min_count": int,
     "unseen": str,
-    "gap": float,
 }
 
 
 @dataclass(frozen=True)
-class SavedValues:
+class SavedStore:
     """The values of a codebook in the Parquet files of its folder, each column sorted."""
 
     files: Mapping[str, list[Path]]
@@ -101,13 +100,14 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
         sources = provenance.get("sources")
         book = Codebook(
             columns=columns,
+            gap=_typed(header["gap"], float, "gap"),
             settings=settings,
             label=_text(header["label"]),
             positive=_text(header["positive"]),
             units_per_row=header["units_per_row"],
             neg=masses[0],
             pos=masses[1],
-            values=SavedValues(files, columns),
+            store=SavedStore(files, columns),
             sources=tuple(map(str, sources)) if isinstance(sources, list) else (),
             memory_limit=limit,
             hashes=hashes,

@@ -56,11 +56,17 @@ def look_over(
     chosen = {"label": label_sql, "n": "count(*)"}
     if weight:
         column = _numbers("weight", weight, rows, ("integer", "unsigned", "float"))
+        is_float = rows.columns[weight].kind == "float"
+        units = (
+            f"TRY_CAST({_units(column, FRACTIONS)} AS HUGEINT)"
+            if is_float
+            else f"{column}::HUGEINT * {FRACTIONS}"
+        )
         chosen |= {
             "n_bad": f"count_if(coalesce(NOT isfinite({column}::DOUBLE) OR {column} < 0, true))",
-            "n_fractions": f"count_if({column} <> floor({column}))",
+            "n_fractions": f"count_if({column} <> floor({column}))" if is_float else "0",
             "total": f"sum({column}::DOUBLE)",
-            "units": f"sum(TRY_CAST({_units(column, FRACTIONS)} AS HUGEINT))::VARCHAR",
+            "units": f"sum({units})::VARCHAR",
         }
     if fold_column:
         column = _numbers("fold_column", fold_column, rows, ("integer", "unsigned"))
@@ -78,11 +84,11 @@ def look_over(
     value = _positive(classes, label, positive)
     is_present = any(group["label"] is value for group in classes)
     where = [f"{label_sql} IS NOT NULL"] if len(classes) < len(groups) else []
-    units, units_per_row = None, 1
+    in_units, units_per_row = None, 1
     if weight:
         units_per_row = _check_weights(weight, classes)
-        units = f"{_units(rows.columns[weight].sql, units_per_row)}::BIGINT"
-        where.append(f"{units} > 0")  # a row of weight 0 is no row
+        in_units = f"{_units(rows.columns[weight].sql, units_per_row)}::BIGINT"
+        where.append(f"{in_units} > 0")  # a row of weight 0 is no row
     masses = [
         (group["label"] is value, int(group["units"]) * units_per_row // FRACTIONS if weight else group["n"])
         for group in classes
@@ -97,7 +103,7 @@ def look_over(
         fold = _dealt(rows.number, folds, fold_seed)
     return Target(
         is_positive=f"({label_sql} = {engine.variable('positive', value)})" if is_present else "false",
-        units=units,
+        units=in_units,
         fold=fold and f"({fold})::INTEGER",
         where=" WHERE " + " AND ".join(where) if where else "",
         positive=_text(value),

@@ -22,6 +22,7 @@ from vocabfold.errors import InputError
 
 _DUCKDB_SHARE = 0.75  # of the memory limit; the rest is for Python, Arrow and what DuckDB does not count
 _LEAST_MEMORY = 200 * 2**20
+_MAX_MESSAGE = 300  # characters of an error of the engine, which may quote a whole line
 _MEMORY_PER_THREAD = 512 * 2**20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
     "KI": 2**10,
@@ -51,7 +52,7 @@ class Engine:
         )
         self.subject = "the table"  # what messages say cannot be read
         self._n_tables = 0
-        self._memory_limit = limit
+        self.memory_limit = limit
 
     def __enter__(self) -> Engine:
         return self
@@ -110,12 +111,12 @@ class Engine:
         text = str(error)
         if isinstance(error, duckdb.OutOfMemoryException):
             return InputError(
-                f"this needs more memory than the limit of {self._memory_limit / 1e9:.3g} GB, or more room for "
+                f"this needs more memory than the limit of {self.memory_limit / 1e9:.3g} GB, or more room for "
                 f"temporary files than {tempfile.gettempdir()} has; raise memory_limit, or set TMPDIR."
             )
         if "no space left" in text.lower():
             return InputError(f"the disk is full while writing temporary files to {tempfile.gettempdir()}.")
-        first = re.sub(r"^[A-Za-z ]+ Error: ", "", text.strip().split("\n")[0])
+        first = re.sub(r"^[A-Za-z ]+ Error: ", "", text.strip().split("\n")[0])[:_MAX_MESSAGE]
         return InputError(f"{self.subject} cannot be read: {first.rstrip('.')}.")
 
 

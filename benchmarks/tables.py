@@ -1,0 +1,65 @@
+"""Raw rows -> Markdown tables, and their place in the project's README."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import RUNS
+
+README = RUNS.parents[1] / "README.md"
+
+Row = dict[str, Any]
+Cell = Callable[[Row], str]
+
+
+def number(field: str, form: str) -> Cell:
+    """Return what shows a field of a row, or nothing where it has none."""
+    return lambda row: format(row[field], form) if field in row else ""
+
+
+def share_lost(row: Row) -> str:
+    """Show which part of the information is lost."""
+    return f"{row['loss'] / row['total']:.3g}" if "loss" in row else ""
+
+
+TIMES: dict[str, Cell] = {
+    "seconds (least)": number("seconds", ".3f"),
+    "slowest": number("slowest", ".3f"),
+    "repeats": number("repeats", ""),
+}
+
+
+def table(rows: Sequence[Row], cells: Mapping[str, Cell]) -> str:
+    """Return rows as a Markdown table."""
+    lines = [list(cells), ["---"] * len(cells), *([cell(row) for cell in cells.values()] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def figures(lines: Sequence[tuple[str, str]]) -> str:
+    """Return a table of what was measured and what came out."""
+    return "\n".join(["| what | figure |", "|---|---|", *(f"| {what} | {figure} |" for what, figure in lines)])
+
+
+def shown(name: str, text: str) -> str:
+    """Return the figures of a benchmark that a page shows, between its two marks."""
+    begin, end = _marks(name)
+    return text.partition(begin)[2].partition(end)[0].strip()
+
+
+def update_readme(name: str, run: str, content: str) -> None:
+    """Replace the figures of a benchmark in the project's README, and the name of its run."""
+    begin, end = _marks(name)
+    before, _, rest = README.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    text = f"{before}{begin}\n{content}\n{end}{after}"
+    README.write_text(re.sub(rf"\d{{4}}-\d\d-\d\d-{name}", run, text), encoding="utf-8")
+
+
+def newest(name: str) -> Path:
+    """Return the folder of the newest run of a benchmark."""
+    return max(RUNS.glob(f"*-{name}"))
+
+
+def _marks(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: made by a script, see CONTRIBUTING.md -->", f"<!-- end of {name} -->"
