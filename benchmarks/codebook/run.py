@@ -155,7 +155,7 @@ def main() -> None:
         for _ in range(1 if options.small else options.repeats):
             for task in TASKS:
                 found[task].append(in_a_process(task, file, options.memory))
-    rows = [{"part": task, **row} for task, repeats in found.items() for row in least(repeats)]
+    rows = [{"part": task, "rows": n_rows, **row} for task, repeats in found.items() for row in least(repeats)]
     for row in rows:
         print(
             " ".join(
