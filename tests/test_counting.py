@@ -268,6 +268,26 @@ def test_a_file_may_be_called_like_a_pattern(tmp_path):
         assert_equals_loop(vf.count(tmp_path / name, "click", FEATURES), sample(20))
 
 
+@pytest.mark.parametrize("name", ["file_row_number", "FILE_INDEX", "filename"])
+def test_columns_may_be_called_like_the_engine_s_own(tmp_path, name):
+    table = arrow(sample()).rename_columns([name, *FEATURES[1:], "click"])
+    paths = [tmp_path / "b.parquet", tmp_path / "a.parquet"]
+    for i, path in enumerate(paths):
+        pq.write_table(table.slice(30 * i, 30), path)
+    counts = vf.count(paths, "click", [name], folds=3)
+    assert counts[name].equals(vf.count(table, "click", [name], folds=3)[name])
+
+
+@pytest.mark.parametrize("label", ["n", "p", "value", "neg", "label", "units", "row", "c0"])
+def test_columns_may_be_called_like_those_of_the_queries(tmp_path, label):
+    rows = [{"x": "ab"[i % 2], label: i % 3 % 2, "first": i % 2, "total": i % 4} for i in range(20)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    for data in (pa.Table.from_pylist(rows), tmp_path / "t.parquet"):
+        counts = vf.count(data, label, ["x"], weight="total")
+        assert_equals_loop(counts, rows, label, ["x"], weight="total")
+        assert vf.count(data, label, ["x"], fold_column="first").folds == 2
+
+
 HOSTILE = [
     'a"b',
     "a;b",

@@ -50,6 +50,8 @@ class Engine:
                 "python_enable_replacements": "false",  # a table name never finds a Python variable
             }
         )
+        # Without these two, `progress` knows nothing, or DuckDB prints a bar of its own.
+        self._connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         self.subject = "the table"  # what messages say cannot be read
         self._n_tables = 0
         self.memory_limit = limit

@@ -23,6 +23,7 @@ from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS, kind_of
 
 _BATCH = 2**17  # rows of a stream
+_NUMBERING = {"file_row_number", "file_index"}  # what DuckDB adds to Parquet files, unless they have it
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
     format = files.format_of(paths, text=preset)
     name = str(paths[0]) + (f" and {len(paths) - 1:,} more" if len(paths) > 1 else "")
     if format == files.PARQUET:
-        return _from_parquet(name, paths)
+        return _from_parquet(engine, name, paths)
     table = text.table(engine, paths, format)
 
     def open(names: Sequence[str], numbered: bool) -> Rows:
@@ -135,7 +136,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
     return Source(name, table.names, open)
 
 
-def _from_parquet(source_name: str, paths: Sequence[Path]) -> Source:
+def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
     def open(names: Sequence[str], numbered: bool) -> Rows:
         first, _ = files.footer(paths[0])
         starts = [0]
@@ -151,6 +152,8 @@ def _from_parquet(source_name: str, paths: Sequence[Path]) -> Source:
                         f"column {name!r} is {types[0]} in {path} but {types[1]} in {paths[0]}; "
                         "write them with one type, or count them apart."
                     )
+        if numbered and {name.lower() for name in first.names} & _NUMBERING:
+            return _from_dataset(engine, ds.dataset(paths, first)).open(names, numbered)
         columns = {name: _column(name, first.field(name).type, identifier(name)) for name in names}
         number = f"(file_row_number + list_extract({starts[:-1]}, (file_index + 1)::BIGINT))"
         return Rows(parquet(paths), columns, number if len(paths) > 1 else "file_row_number")
