@@ -14,6 +14,7 @@ import pytest
 
 import vocabfold as vf
 from test_counting import FEATURES, arrow, sample
+from vocabfold import storage
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,18 @@ def edited(folder, change):
 def test_signing_in_the_tests_is_signing_in_the_code(folder):
     edited(folder, lambda header: None)
     load(folder)
+
+
+def test_how_an_engine_cuts_its_batches_does_not_show_in_the_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "_ROW_GROUP", 10)
+    table = vf.count(arrow(sample(400)), "click", ["site"], folds=9)["site"]
+    entries = []
+    for size in (1, 3, 7, 10, 25, 1000):
+        saver = storage.Saver(tmp_path)
+        entries.append(saver.add(table.schema, table.combine_chunks().to_batches(max_chunksize=size)))
+    assert entries == [entries[0]] * 6
+    assert pq.ParquetFile(tmp_path / entries[0]["name"]).metadata.row_group(0).num_rows == 10
+    assert pq.read_table(tmp_path / entries[0]["name"]).equals(table)
 
 
 def test_every_damaged_byte_is_found(folder):

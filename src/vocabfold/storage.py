@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import vocabfold
 from vocabfold.errors import CodebookError, InputError
 
-ROW_GROUP = 2**20
+_ROW_GROUP = 2**18  # rows
 _MAX_HEADER = 2**28  # bytes
 _PROVENANCE = "provenance.json"
 _FILE = re.compile(r"\d{3,}-[0-9a-f]{16}\.parquet")
@@ -70,15 +70,28 @@ class Saver:
                 use_dictionary=[name for name in schema.names if name != "value"],
                 column_encoding={"value": "DELTA_BYTE_ARRAY"} if is_text else None,
             ) as writer:
-                for batch in batches:
-                    n_rows += batch.num_rows
-                    writer.write_batch(batch)
+                for group in _row_groups(batches):
+                    n_rows += group.num_rows
+                    writer.write_table(group, row_group_size=_ROW_GROUP)
 
         name, n_bytes, digest = _put(
             self._folder, write, lambda digest: f"{len(self.files):03}-{digest[:16]}.parquet"
         )
         self.files.append({"name": name, "rows": n_rows, "bytes": n_bytes, "sha256": digest})
         return self.files[-1]
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Regroup batches into tables of one size: engines cut them as they like, and bytes must not show it."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        while sum(part.num_rows for part in held) >= _ROW_GROUP:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, _ROW_GROUP).combine_chunks()
+            held = table.slice(_ROW_GROUP).to_batches()
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
 
 
 def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:

@@ -20,7 +20,9 @@ import pyarrow as pa
 
 from vocabfold.errors import InputError
 
-_DUCKDB_SHARE = 0.75  # of the memory limit; the rest is for Python, Arrow and what DuckDB does not count
+_PYTHON = 150 * 2**20  # bytes that Python and Arrow need themselves,
+_DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything
+_BATCH = 2**16  # rows that are streamed at a time
 _LEAST_MEMORY = 200 * 2**20
 _MAX_MESSAGE = 300  # characters of an error of the engine, which may quote a whole line
 _MEMORY_PER_THREAD = 512 * 2**20
@@ -41,7 +43,7 @@ class Engine:
         self.folder = Path(self._temporary.name)
         self._connection = duckdb.connect(
             config={
-                "memory_limit": f"{int(limit * _DUCKDB_SHARE) >> 20}MiB",
+                "memory_limit": f"{int(max(limit / 4, (limit - _PYTHON) * _DUCKDB_SHARE)) >> 20}MiB",
                 "threads": str(max(1, min(os.cpu_count() or 1, limit // _MEMORY_PER_THREAD))),
                 "temp_directory": str(self.folder / "spill"),
                 "preserve_insertion_order": "false",
@@ -72,10 +74,10 @@ class Engine:
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._explained(error) from error
 
-    def stream(self, sql: str, rows: int = 2**20) -> Iterable[pa.RecordBatch]:
-        """Yield the result of a query in batches of so many rows (the last one may be smaller)."""
+    def stream(self, sql: str) -> Iterable[pa.RecordBatch]:
+        """Yield the result of a query in batches, of any number of rows."""
         try:
-            yield from self._connection.sql(sql).to_arrow_reader(rows)
+            yield from self._connection.sql(sql).to_arrow_reader(_BATCH)
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._explained(error) from error
 
