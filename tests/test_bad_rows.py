@@ -27,24 +27,30 @@ def refused(message, data=TABLE, label="y", features=None, **options):
     ("options", "message"),
     [
         ({"label": None}, r"^label is missing: name the column that holds it\.$"),
-        ({"label": 3}, r"^label must be the name of a column, got 3\.$"),
+        ({"label": 3}, r"^label must be the name of a column, got int\.$"),
         (
             {"label": "Y"},
-            r"^column 'Y' is not in the Arrow Table\. Did you mean 'y'\? Columns: site, n, w, y\.$",
+            r"^column 'Y' \(did you mean 'y'\?\) is not in the Arrow Table\. Columns: site, n, w, y\.$",
         ),
-        ({"features": ["sites", "m"]}, r"column 'sites' .* Did you mean 'site'\? column 'm' is not in"),
+        (
+            {"features": ["sites", "m"]},
+            r"^columns 'sites' \(did you mean 'site'\?\), 'm' are not in the Arrow Table\. Columns: ",
+        ),
+        ({"features": {"site", "n"}}, r"^features must be a list of column names, at least one, got set\.$"),
+        ({"features": 3}, r"^features must be a list of column names, at least one, got int\.$"),
+        ({"label": TABLE}, r"^label must be the name of a column, got Table\.$"),
         ({"features": []}, r"^features must be a list of column names, at least one, got \[\]\.$"),
         ({"features": [1]}, r"^features must be a list of column names"),
         ({"features": ["site", "site"]}, r"^feature 'site' is given twice\.$"),
         ({"features": ["y"]}, r"^'y' is the label and cannot be a feature too\.$"),
         (
             {"label": "n"},
-            r"^label 'n' has 4 distinct values \(1 in 1 rows, .*\); exactly two are needed, so filter",
+            r"^label 'n' has 4 distinct values \(1 in 1 row, .*\); exactly two are needed, so filter",
         ),
         ({"label": "site", "features": ["n"]}, r"^label 'site' has 3 distinct values \('a' in 2 rows"),
         ({"positive": 7}, r"^label 'y' has the values 0 and 1, and none of them is positive=7\.$"),
-        ({"weight": "site"}, r"^weight 'site' must hold float numbers, got text\.$"),
-        ({"weight": "no"}, r"^column 'no' is not in"),
+        ({"weight": "site"}, r"^weight 'site' must hold numbers, got text\.$"),
+        ({"weight": "no"}, r"^column 'no' .*is not in"),
         ({"folds": 1}, r"^folds must be 0 \(none\) or between 2 and 1,000, got 1\.$"),
         ({"folds": 1001}, r"^folds must be 0 \(none\) or between 2 and 1,000, got 1,001\.$"),
         ({"folds": 2.5}, r"^folds must be a whole number, got 2\.5\.$"),
@@ -54,7 +60,7 @@ def refused(message, data=TABLE, label="y", features=None, **options):
             {"fold_column": "n", "folds": 2},
             r"^fold_column 'n' must hold whole numbers from 0 to 1, got 1 to 4\.$",
         ),
-        ({"preset": "x"}, r"^preset must be one of 'criteo', got 'x'\.$"),
+        ({"preset": "x"}, r"^preset must be 'criteo', got 'x'\.$"),
         ({"memory_limit": "4 apples"}, r"^memory_limit must be a number of bytes or a text such as '4GB'"),
         ({"memory_limit": "1MB"}, r"^memory_limit must be at least 200 MiB, got '1MB'\.$"),
         ({"memory_limit": True}, r"^memory_limit must be a number of bytes"),
@@ -96,7 +102,7 @@ def test_a_label_that_is_always_missing():
     [
         (
             [1, -1, 1, 1],
-            r"^weight 'w' is negative, missing or not a finite number in 1 rows; weights must be 0 or",
+            r"^weight 'w' is negative, missing or not a finite number in 1 row; weights must be 0 or",
         ),
         ([1, None, 1, 1], r"^weight 'w' is negative, missing"),
         (
@@ -117,7 +123,7 @@ def test_weights_that_cannot_be_used(weights, message):
 
 def test_folds_that_are_missing():
     refused(
-        r"^fold_column 'n' is missing in 1 rows", TABLE.set_column(1, "n", [[0, 1, None, 1]]), fold_column="n"
+        r"^fold_column 'n' is missing in 1 row;", TABLE.set_column(1, "n", [[0, 1, None, 1]]), fold_column="n"
     )
 
 
@@ -216,17 +222,21 @@ def test_rows_that_are_not_there(tmp_path):
     (tmp_path / "t.csv").write_text("a,y\n")
     refused(r"t\.csv has no rows\.$", tmp_path / "t.csv")
     refused(r"has no columns\.$", pa.table({}))
-    refused(r"^the Arrow Table has no other text-like column; name the features", TABLE.select(["n", "y"]))
+    refused(
+        r"no other text-like column; name the features to count\. Columns: n \(integer\)\.$",
+        TABLE.select(["n", "y"]),
+    )
 
 
-@pytest.mark.parametrize("data", [5, {"a": [1]}, np.ones((2, 2)), None, b"x", pd.Series([1])], ids=str)
+@pytest.mark.parametrize("data", [5, {"a": [1]}, np.ones(2), None, b"x", [{"a": 1}]], ids=str)
 def test_data_of_another_kind(data):
-    refused(r"^data must be a path, a pattern, a list of paths, .* got \w+\.\w+", data)
+    refused(r"^data must be a path, a pattern, a list of paths, .* or a DuckDB relation, got ", data)
 
 
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused(r"^there is no file 'none\.parquet'\.$", "none.parquet")
+    refused(r"^the path is empty; give a file, a pattern or a folder\.$", "")
     refused(r"^no file matches 'none\*\.csv'\.$", "none*.csv")
     refused(r"^the list of files is empty; give at least one\.$", [])
     refused(r"^s3://bucket/x\.parquet: addresses are not read yet", "s3://bucket/x.parquet")
@@ -288,6 +298,11 @@ def test_parquet_files_that_do_not_agree(tmp_path):
 def test_csv_files_that_cannot_be_read(tmp_path, content, message):
     (tmp_path / "t.csv").write_bytes(content)
     refused(message, tmp_path / "t.csv")
+
+
+def test_csv_files_without_a_header(tmp_path):
+    (tmp_path / "t.csv").write_text("x,1\nz,0\n")
+    refused(r"^column 'y' is not in the first line of .*t\.csv\. Columns: x, 1\.$", tmp_path / "t.csv")
 
 
 def test_csv_files_that_do_not_agree(tmp_path):

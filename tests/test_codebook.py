@@ -53,6 +53,9 @@ def test_a_codebook_survives_a_round_trip(book, loaded):
 def test_offsets_place_all_ids_in_one_range(book):
     ids = [book.offsets[name] + id for name in FEATURES for id in range(book.sizes[name])]
     assert ids == list(range(book.size))
+    assert list(book) == FEATURES
+    assert len(book) == 5
+    assert "site" in book
 
 
 def test_members_are_all_values_of_an_id_most_rows_first(book):
@@ -121,17 +124,23 @@ def test_numbers_are_found_by_value_whatever_their_type(loaded, name, values, sa
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("site", [1], r"^column 'site' holds text values, got int64; values of other types never match\.$"),
+        (
+            "site",
+            [1],
+            r"^column 'site' holds text values, got int64; values of another type never match, so convert them",
+        ),
         ("number", ["1"], r"^column 'number' holds integer values, got string"),
         ("number", [True], r"^column 'number' holds integer values, got bool"),
         ("flag", [1], r"^column 'flag' holds boolean values, got int64"),
         ("site", "a", r"^column 'site': values must be a list or array of text values, got 'a'\.$"),
         ("site", 7, r"^column 'site': values must be a list or array of text values, got 7\.$"),
+        ("site", pd.DataFrame({"a": ["x"]}), r"^column 'site': values must be a list or array of text values"),
+        ("site", {"a": 1}, r"^column 'site': values must be a list or array of text values, got \{'a': 1\}\.$"),
         ("site", ["a", 1], r"^column 'site': values must be a list or array of text values, got \['a', 1\]\.$"),
         (
             "sites",
             ["a"],
-            r"^column 'sites' is not in the codebook\. Did you mean 'site'\? Columns: site, number",
+            r"^column 'sites' \(did you mean 'site'\?\) is not in the codebook\. Columns: site, number",
         ),
     ],
 )
@@ -145,6 +154,8 @@ def test_rows_and_ids_that_cannot_be_used(loaded):
         vf.InputError, match=r"^the row lacks the column 'real'; give None where a value is missing"
     ):
         loaded.row({"site": "a", "number": 1})
+    with pytest.raises(vf.InputError, match=r"^row must map columns to values, such as a dict, got list\.$"):
+        loaded.row(["a"])
     with pytest.raises(vf.InputError, match=r"^column 'site' holds text values, got int64"):
         loaded.row(UNSEEN | {"site": 3})
     with pytest.raises(vf.InputError, match=r"^column 'flag' has the ids 0 to \d, got 99\.$"):

@@ -369,6 +369,8 @@ def test_values_are_data(tmp_path):
         ([-1, 1, 1], {"positive": 1}, 2),
         ([True, False, False], {"positive": False}, 2),
         ([True, False, False], {"positive": "true"}, 1),
+        ([True, False, False], {"positive": "True"}, 1),
+        (["Yes", "yes", "yes"], {"positive": "Yes"}, 1),
         ([0, None, 1], {"drop_null_labels": True}, 1),
     ],
 )

@@ -168,5 +168,7 @@ def test_counts_print_what_they_hold():
 
 
 def test_an_unknown_column_is_refused():
-    with pytest.raises(vf.InputError, match=r"^column 'Site' is not in the counts\. Did you mean 'site'\?"):
+    with pytest.raises(vf.InputError, match=r"^column 'Site' \(did you mean 'site'\?\) is not in the counts\."):
         count(sample())["Site"]
+    assert list(count(sample())) == FEATURES
+    assert "site" in count(sample())

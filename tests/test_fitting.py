@@ -71,6 +71,7 @@ def test_what_a_codebook_says_is_true_of_its_values(rows, budget, min_count, uns
     assert [[entry["neg"], entry["pos"]] for entry in entries] == [counts[value] for value in sorted(counts)]
     assert column.size <= budget
     assert column.n_values == len(counts)
+    assert column.n_values + column.n_pooled == len({value for value, _ in rows})
 
     # Every row has an id, those of rare values by way of `other`; what the ids keep follows by definition.
     id_of = {entry["value"]: entry["id"] for entry in entries}
@@ -127,12 +128,12 @@ def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
         ({"budget": 2.5}, r"^budget must be a whole number, got 2\.5\.$"),
         (
             {"budget": "auto"},
-            r"^budget='auto' is not there yet; use aim='information', a number as budget, and",
+            r"^budget='auto' is not there yet; give a number of ids\.$",
         ),
         ({"aim": "model"}, r"^aim='model' is not there yet"),
         ({"smoothing": "auto"}, r"^smoothing is not there yet"),
         ({"smoothing": 3}, r"^smoothing is not there yet"),
-        ({"aim": "fame"}, r"^aim must be one of 'information', got 'fame'\.$"),
+        ({"aim": "fame"}, r"^aim must be 'information', got 'fame'\.$"),
         ({"method": "magic"}, r"^method must be one of 'exact', 'dynamic', got 'magic'\.$"),
         ({"allocation": "x"}, r"^allocation must be one of"),
         ({"unseen": "x"}, r"^unseen must be one of 'other', 'own', 'error', got 'x'\.$"),

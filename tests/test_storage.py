@@ -114,14 +114,29 @@ def test_files_that_are_missing_or_swapped_are_found(folder):
 
 
 def test_what_is_no_codebook_is_refused(tmp_path, folder):
-    noun = "counts" if folder.name == "counts" else "codebook"
+    noun = "table of counts" if folder.name == "counts" else "codebook"
     empty = tmp_path / "empty" / folder.name
-    with pytest.raises(vf.CodebookError, match=rf"holds no {noun}: there is no {noun}\.json in it\.$"):
+    with pytest.raises(vf.CodebookError, match=r"^there is no folder '.*empty.*'\.$"):
         load(empty)
+    empty.mkdir(parents=True)
+    with pytest.raises(vf.CodebookError, match=rf"holds no {noun}: there is no \w+\.json in it\.$"):
+        load(empty)
+    with pytest.raises(vf.InputError, match=r"^the path of a folder is needed, got None\.$"):
+        vf.load(None)
     for text in ("", "{}", "[]", "null", "[" * 100_000, '{"format": "vocabfold recipe"}', "\0"):
         header_of(folder).write_text(text)
-        with pytest.raises(vf.CodebookError, match=rf"json is damaged, or no {noun} header of vocabfold\.$"):
+        with pytest.raises(vf.CodebookError, match=rf"json is damaged, or not the header of a {noun}\.$"):
             load(folder)
+
+
+def test_folders_of_the_other_kind_and_headers_are_named(folder):
+    other = vf.load if folder.name == "counts" else vf.load_counts
+    remedy = r"load_counts" if folder.name == "counts" else "load"
+    with pytest.raises(vf.CodebookError, match=rf"holds a .*; load it with vf\.{remedy}\.$"):
+        other(folder)
+    load_it = vf.load_counts if folder.name == "counts" else vf.load
+    with pytest.raises(vf.CodebookError, match=r"json is the header; give its folder, '.*'\.$"):
+        load_it(header_of(folder))
 
 
 def test_a_newer_format_is_refused(folder):
@@ -189,6 +204,7 @@ ABSURD = {
         _column(other=-1),
         _column(other=99),
         _column(n_values=3),
+        _column(n_pooled=-1),
         _column(borders=[0.5, 0.1]),
         _column(borders=[0.1] * 99),
         _column(borders=["x"]),
@@ -253,7 +269,7 @@ def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):
     (folder / "thesis.doc").unlink()
     with pytest.raises(vf.InputError, match=r"so it is not replaced"):
         other(folder)
-    with pytest.raises(vf.InputError, match=r"is a file; give a folder that is new"):
+    with pytest.raises(vf.InputError, match=r"is a file; give a folder\.$"):
         save(header_of(folder))
     load(folder)
 

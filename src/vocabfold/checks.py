@@ -24,8 +24,14 @@ def choice(name: str, given: str, allowed: Iterable[str]) -> str:
     """Return a word that must be one of a few."""
     words = list(allowed)
     if not isinstance(given, str) or given not in words:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, words))}, got {short(given)}.")
+        what = f"one of {', '.join(map(repr, words))}" if len(words) > 1 else repr(words[0])
+        raise InputError(f"{name} must be {what}, got {short(given)}.")
     return given
+
+
+def number(count: float, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def at_least(name: str, given: int, least: int, why: str = "") -> int:
@@ -43,13 +49,17 @@ def known(noun: str, given: Iterable[str], names: Sequence[str], place: str) -> 
     if not unknown:
         return
     lower = {name.lower(): name for name in names}
-    problems = []
+    asked = []
     for name in unknown[:_MAX_SHOWN]:
         close = difflib.get_close_matches(str(name).lower(), lower, n=1)
-        hint = f" Did you mean {lower[close[0]]!r}?" if close else ""
-        problems.append(f"{noun} {name!r} is not in {place}.{hint}")
-    shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
-    raise InputError(" ".join([*problems, f"Columns: {shown}."]))
+        asked.append(f"{name!r} (did you mean {lower[close[0]]!r}?)" if close else repr(name))
+    what = f"{noun} {asked[0]} is" if len(unknown) == 1 else f"{noun}s {', '.join(asked)} are"
+    raise InputError(f"{what} not in {place}. Columns: {listed(names)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as the end of a sentence; not all, if they are many."""
+    return ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else ".")
 
 
 def pair(given: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from reprlib import repr as short
@@ -43,8 +43,8 @@ class BookColumn:
         What its values are: text, integer, unsigned, float, boolean, date or timestamp.
     size : int
         Ids, 0 to size - 1, numbered by rate, rising.
-    n_values : int
-        Values that have an id of their own or share one; rarer ones and those never seen are `other`.
+    n_values, n_pooled : int
+        Values that are in the codebook, and values that were too rare for it.
     other : int
         The id of every value that is not in the codebook.
     borders : tuple of float
@@ -56,8 +56,9 @@ class BookColumn:
     kind: str
     size: int
     n_values: int
+    n_pooled: int
     other: int
-    borders: tuple[float, ...]
+    borders: tuple[float, ...] = field(repr=False)
     information: float
     total: float
     loss: float
@@ -148,6 +149,11 @@ class Codebook:
         return sum(column.n_values for column in self.columns.values())
 
     @property
+    def n_pooled(self) -> int:
+        """Values that were too rare, in all."""
+        return sum(column.n_pooled for column in self.columns.values())
+
+    @property
     def rows(self) -> int | float:
         """Rows it was fitted on, by weight."""
         return in_rows(self.neg + self.pos, self.units_per_row)
@@ -179,6 +185,12 @@ class Codebook:
             for name in track(self.features, "digesting", engine.progress):
                 self._row_hash(engine, name)
         return self._digest()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
 
     def __getitem__(self, name: str) -> pa.Table:
         self._column(name)
@@ -233,11 +245,13 @@ class Codebook:
         >>> book.row({"site": "b"})
         {'site': 0}
         """
+        if not isinstance(row, Mapping):
+            raise InputError(f"row must map columns to values, such as a dict, got {type(row).__name__}.")
         ids = {}
         for name, column in self.columns.items():
             try:
                 value = row[name]
-            except (KeyError, TypeError):
+            except KeyError:
                 raise InputError(
                     f"the row lacks the column {name!r}; give None where a value is missing."
                 ) from None
@@ -356,19 +370,20 @@ def _inferred(values: Any, kind: str) -> pa.Array:
 def _of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_]]:
     """Return values as an Arrow array of a column's kind, and which of them that kind cannot hold."""
     try:
-        if isinstance(values, str | bytes):
+        if isinstance(values, str | bytes | Mapping):
             raise TypeError
         array = values.to_arrow() if hasattr(values, "to_arrow") else values
         if not isinstance(array, pa.Array | pa.ChunkedArray):
             array = _inferred(array, kind)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError) as error:
         raise InputError(
             f"column {name!r}: values must be a list or array of {kind} values, got {short(values)}."
         ) from error
     converted = as_kind(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array, kind)
     if converted is None:
         raise InputError(
-            f"column {name!r} holds {kind} values, got {array.type}; values of other types never match."
+            f"column {name!r} holds {kind} values, got {array.type}; values of another type never match, "
+            "so convert them first."
         )
     return converted
 

@@ -114,7 +114,7 @@ def count(
     with Engine(limit) as engine:
         found = source(engine, data, preset)
         wanted = list(dict.fromkeys([*used, *(found.names if features is None else features)]))
-        checks.known("column", wanted, found.names, found.name)
+        checks.known("column", wanted, found.names, found.place)
         engine.subject = found.name
         for _ in track([""], f"reading {found.name}", engine.progress):
             rows = found.open(wanted, folds > 0 and fold_column is None)
@@ -186,12 +186,19 @@ def _check_wishes(roles: dict[str, str | None], features: str | Sequence[str] | 
         raise InputError("label is missing: name the column that holds it.")
     for role, name in roles.items():
         if name is not None and not isinstance(name, str):
-            raise InputError(f"{role} must be the name of a column, got {short(name)}.")
+            raise InputError(f"{role} must be the name of a column, got {type(name).__name__}.")
     if features is None:
         return None
-    names = [features] if isinstance(features, str) else list(features)
+    # Their order numbers the columns of the codebook, so a set will not do.
+    is_listed = isinstance(features, str | Sequence) or type(features).__name__ in (
+        "Index",
+        "ndarray",
+        "Series",
+    )
+    names = [features] if isinstance(features, str) else list(features) if is_listed else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"features must be a list of column names, at least one, got {short(features)}.")
+        given = short(features) if isinstance(features, list | tuple) else type(features).__name__
+        raise InputError(f"features must be a list of column names, at least one, got {given}.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"feature {twice!r} is given twice.")
@@ -225,5 +232,9 @@ def _text_like(found: Source, rows: Rows, used: Sequence[str]) -> list[str]:
         if column.kind in ("text", "missing") and not column.is_number and name not in used
     ]
     if not chosen:
-        raise InputError(f"{found.name} has no other text-like column; name the features to count.")
+        kinds = [f"{name} ({column.type})" for name, column in rows.columns.items() if name not in used]
+        raise InputError(
+            f"{found.name} has no other text-like column; name the features to count. "
+            f"Columns: {checks.listed(kinds)}"
+        )
     return chosen

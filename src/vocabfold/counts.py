@@ -96,6 +96,12 @@ class Counts:
         """Rows with a positive label, by weight."""
         return in_rows(self.pos, self.units_per_row)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kinds)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
     def __getitem__(self, name: str) -> pa.Table:
         checks.known("column", [name], self.features, "the counts")
         with Engine(self.memory_limit) as engine:
@@ -140,8 +146,8 @@ class Counts:
         lines = [f"{name:<{width}}  {kind}{self._shown_values(name)}" for name, kind in self.kinds.items()]
         if len(lines) > _MAX_SHOWN:
             lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN:,} more columns"]
-        n = len(self.kinds)
-        head = f"Counts({n:,} column{'s' * (n > 1)}, {self.rows:,} rows, {share}{folds}{parts})"
+        rows = checks.number(self.rows, "row")
+        head = f"Counts({checks.number(len(self), 'column')}, {rows}, {share}{folds}{parts})"
         return "\n  ".join([head, *lines])
 
     def _shown_values(self, name: str) -> str:
@@ -149,7 +155,7 @@ class Counts:
         table = self.parts[0].tables[name]
         if len(self.parts) > 1 or self.folds or isinstance(table, list):
             return ""
-        return f", {table.num_rows:,} values"
+        return f", {checks.number(table.num_rows, 'value')}"
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) neg, pos in units."""

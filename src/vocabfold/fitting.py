@@ -182,15 +182,13 @@ def _check(
     if not isinstance(counts, Counts):
         raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
     later = {
-        "aim='model'": aim == "model",
-        "budget='auto'": budget == "auto",
-        "smoothing": smoothing not in (None, 0),
+        "aim='model' is not there yet; use aim='information'.": aim == "model",
+        "budget='auto' is not there yet; give a number of ids.": budget == "auto",
+        "smoothing is not there yet; use smoothing=0.": smoothing not in (None, 0),
     }
-    for what, is_asked in later.items():
+    for message, is_asked in later.items():
         if is_asked:
-            raise InputError(
-                f"{what} is not there yet; use aim='information', a number as budget, and smoothing=0."
-            )
+            raise InputError(message)
     checks.choice("aim", aim, AIMS)
     checks.choice("method", method, METHODS)
     checks.choice("allocation", allocation, ALLOCATIONS)
@@ -248,6 +246,7 @@ def _column(kind: str, pairs: Pairs, fold: Fold | None, shift: int, is_apart: bo
         kind="text" if kind == "missing" else kind,
         size=size,
         n_values=int(pairs.n_values[~pairs.is_rare].sum()),
+        n_pooled=int(pairs.n_values[pairs.is_rare].sum()),
         other=size - 1 if fold is None or is_apart else int(fold.ids[-1]),
         borders=borders,
         information=_told(*groups),

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vocabfold.checks import number
+
 _ROUNDING = 1e-15  # of the total: differences below are not shown
 _MAX_SHOWN = 40  # columns in a repr
 
@@ -132,19 +134,21 @@ def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
     ]
     if len(lines) > _MAX_SHOWN:
         lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN} more columns"]
-    head = f"{noun}({_number(len(columns), 'column')}, budget {whole.budget:,}: {_summary(whole)})"
+    head = f"{noun}({number(len(columns), 'column')}, budget {whole.budget:,}: {_summary(whole)})"
     return "\n  ".join([head, *lines])
 
 
 def _summary(result: Result) -> str:
-    """Describe a result in one line; a gap that is only rounding is shown as 0."""
-    sizes = f"{_number(result.n_values, 'value')} -> {_number(result.size, 'id')}"
-    gap = 0 if result.gap <= _ROUNDING * result.total else result.gap
-    return f"{sizes}: {_share(result)} of {result.total:.4g} nats kept, loss {result.loss:.2g}, gap {gap:.1g}"
+    """Describe a result in one line."""
+    pooled = getattr(result, "n_pooled", 0)  # values without an entry of their own, in a codebook
+    values = number(result.n_values, "value") + (f" and {pooled:,} pooled" if pooled else "")
+    kept = f"{_share(result)} of {result.total:.4g} nats kept"
+    return f"{values} -> {number(result.size, 'id')}: {kept}, loss {result.loss:.2g}, gap {_gap(result)}"
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def _gap(result: Result) -> str:
+    """Return a gap; one that is only rounding is shown as 0."""
+    return f"{0 if result.gap <= _ROUNDING * result.total else result.gap:.1g}"
 
 
 def _share(result: Result) -> str:
@@ -159,7 +163,7 @@ def _share(result: Result) -> str:
 
 def html_table(columns: Mapping[str, Result], whole: Result) -> str:
     """Return a row per column and one for the whole."""
-    heads = ["", "values", "ids", "kept", "information (nats)", "loss (nats)", "gap (nats)"]
+    heads = ["", "values", "ids", "kept", "kept (nats)", "loss (nats)", "gap (nats)"]
     rows = [(escape(str(name)), fold) for name, fold in columns.items()]
     cells = [
         [
@@ -169,7 +173,7 @@ def html_table(columns: Mapping[str, Result], whole: Result) -> str:
             _share(result),
             f"{result.information:.6g}",
             f"{result.loss:.2g}",
-            f"{result.gap:.1g}",
+            _gap(result),
         ]
         for name, result in [*rows, ("<b>all</b>", whole)]
     ]

@@ -44,9 +44,14 @@ class Layout:
     header: str
     version: int = 1
 
+    @property
+    def format(self) -> str:
+        """What the header says that it is."""
+        return f"vocabfold {self.header.removesuffix('.json')}"
+
 
 CODEBOOK = Layout("codebook", "codebook.json")
-COUNTS = Layout("counts", "counts.json")
+COUNTS = Layout("table of counts", "counts.json")
 
 
 class Saver:
@@ -96,12 +101,12 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:
     """Write a folder, replacing one of the same kind; `fill` adds the files and returns the header."""
-    folder = Path(path).expanduser()
+    folder = _folder(path)
     try:
         is_new = _claim(folder, layout)
         saver = Saver(folder)
         try:
-            header = _signed({"format": f"vocabfold {layout.noun}", "version": layout.version, **fill(saver)})
+            header = _signed({"format": layout.format, "version": layout.version, **fill(saver)})
             _put(folder, _writes(header), lambda _: layout.header)
         except BaseException:
             _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
@@ -126,11 +131,11 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
 
 def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Json]:
     """Return a folder, its header and its provenance, after checking that every byte is the one written."""
-    folder = Path(path).expanduser()
+    folder = _folder(path)
     file = folder / layout.header
     try:
         if not file.is_file():
-            raise CodebookError(f"{folder} holds no {layout.noun}: there is no {layout.header} in it.")
+            raise _absent(folder, layout)
         if file.stat().st_size > _MAX_HEADER:
             raise CodebookError(f"{file} is larger than {_MAX_HEADER:,} bytes, so it is no header.")
         header = _parse(file, layout)
@@ -139,6 +144,24 @@ def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Json
         return folder, header, _provenance(folder, file)
     except OSError as error:
         raise CodebookError(f"{folder} cannot be read: {_reason(error)}.") from error
+
+
+def _folder(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InputError(f"the path of a folder is needed, got {path!r}.")
+    return Path(path).expanduser()
+
+
+def _absent(folder: Path, layout: Layout) -> CodebookError:
+    """Say why a folder is not what was asked for."""
+    if not folder.exists():
+        return CodebookError(f"there is no folder {str(folder)!r}.")
+    if folder.name == layout.header:
+        return CodebookError(f"{folder} is the header; give its folder, {str(folder.parent)!r}.")
+    for other, remedy in ((COUNTS, "vf.load_counts"), (CODEBOOK, "vf.load")):
+        if (folder / other.header).exists():
+            return CodebookError(f"{folder} holds a {other.noun}; load it with {remedy}.")
+    return CodebookError(f"{folder} holds no {layout.noun}: there is no {layout.header} in it.")
 
 
 def read(path: Path) -> pq.ParquetFile:
@@ -189,13 +212,13 @@ def _claim(folder: Path, layout: Layout) -> bool:
         folder.mkdir(parents=True)
         return True
     if not folder.is_dir():
-        raise InputError(f"{folder} is a file; give a folder that is new, empty or a {layout.noun} folder.")
+        raise InputError(f"{folder} is a file; give a folder.")
     names = {entry.name for entry in folder.iterdir()}
     strange = {name for name in names if not (_is_ours(name) or name in (layout.header, _PROVENANCE))}
     if strange or (layout.header not in names and _PROVENANCE in names):
         raise InputError(
             f"{folder} holds {sorted(strange or names)[0]!r}, so it is not replaced; give a folder that is new "
-            f"or empty, or that holds a saved {layout.noun} and nothing else."
+            f"or empty, or one with a {layout.noun} that vocabfold saved."
         )
     return False
 
@@ -236,8 +259,8 @@ def _parse(file: Path, layout: Layout) -> Json:
         header = json.loads(content)
     except (ValueError, RecursionError):
         header = None
-    if not isinstance(header, dict) or header.get("format") != f"vocabfold {layout.noun}":
-        raise CodebookError(f"{file} is damaged, or no {layout.noun} header of vocabfold.")
+    if not isinstance(header, dict) or header.get("format") != layout.format:
+        raise CodebookError(f"{file} is damaged, or not the header of a {layout.noun}.")
     version = header.get("version")
     if isinstance(version, int) and version > layout.version:
         raise CodebookError(

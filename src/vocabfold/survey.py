@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any
 
+from vocabfold.checks import number
 from vocabfold.counts import FRACTIONS, MAX_UNITS
 from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.rows import Rows
@@ -122,9 +123,8 @@ def _units(column: str, units_per_row: int) -> str:
 def _numbers(role: str, name: str, rows: Rows, kinds: Sequence[str]) -> str:
     column = rows.columns[name]
     if column.kind not in kinds:
-        raise InputError(
-            f"{role} {name!r} must hold {kinds[-1].replace('unsigned', 'whole')} numbers, got {column.type}."
-        )
+        what = "numbers" if "float" in kinds else "whole numbers"
+        raise InputError(f"{role} {name!r} must hold {what}, got {column.type}.")
     return column.sql
 
 
@@ -134,14 +134,16 @@ def _classes(groups: list[Row], label: str, data_name: str, drop_null_labels: bo
     classes = [group for group in groups if group["label"] is not None]
     if n_missing and not drop_null_labels:
         raise InputError(
-            f"label {label!r} is missing in {n_missing:,} rows; fill them in, or leave them out with "
+            f"label {label!r} is missing in {number(n_missing, 'row')}; fill them in, or leave them out with "
             "drop_null_labels=True."
         )
     if not classes:
         raise InputError(f"{data_name} has no rows" + (f" with a label in {label!r}." if n_missing else "."))
     n_values = groups[0]["n_labels"] - bool(n_missing)
     if n_values > 2:
-        values = ", ".join(f"{short(group['label'])} in {group['n']:,} rows" for group in classes[:_SHOWN])
+        values = ", ".join(
+            f"{short(group['label'])} in {number(group['n'], 'row')}" for group in classes[:_SHOWN]
+        )
         more = ", ..." if n_values > _SHOWN else ""
         raise InputError(
             f"label {label!r} has {n_values:,} distinct values ({values}{more}); exactly two are needed, "
@@ -161,7 +163,7 @@ def _positive(classes: list[Row], label: str, positive: Any) -> Any:
             )
         return next((value for value in values if value == 1), 1)
     named = [value for value in values if value == positive] or [
-        value for value in values if str(value).lower() == str(positive).lower()
+        value for value in values if str(positive) in (str(value), str(value).lower() * isinstance(value, bool))
     ]
     if named:
         return named[0]
@@ -180,7 +182,7 @@ def _check_weights(weight: str, classes: list[Row]) -> int:
     n_bad = sum(group["n_bad"] for group in classes)
     if n_bad:
         raise InputError(
-            f"weight {weight!r} is negative, missing or not a finite number in {n_bad:,} rows; "
+            f"weight {weight!r} is negative, missing or not a finite number in {number(n_bad, 'row')}; "
             "weights must be 0 or more."
         )
     total = sum(group["total"] for group in classes)
@@ -196,7 +198,9 @@ def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
     """Return the number of folds that a column tells."""
     n_missing = sum(group["n_no_fold"] for group in classes)
     if n_missing:
-        raise InputError(f"fold_column {fold_column!r} is missing in {n_missing:,} rows; fill them in first.")
+        raise InputError(
+            f"fold_column {fold_column!r} is missing in {number(n_missing, 'row')}; fill them in first."
+        )
     first, last = min(group["first"] for group in classes), max(group["last"] for group in classes)
     most = folds or MAX_FOLDS
     if first < 0 or last >= most:

@@ -75,6 +75,8 @@ def footer(file: Path) -> tuple[pa.Schema, int]:
 
 
 def _find_one(given: str) -> list[Path]:
+    if not given:
+        raise InputError("the path is empty; give a file, a pattern or a folder.")
     if "://" in given:
         raise InputError(f"{given}: addresses are not read yet; copy the files to this machine first.")
     path = Path(given).expanduser()

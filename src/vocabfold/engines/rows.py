@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import duckdb
@@ -52,11 +53,18 @@ class Source:
     name: str
     names: Sequence[str]
     open: Callable[[Sequence[str], bool], Rows]  # (columns, are the numbers of the rows needed)
+    has_header: bool = False  # a first line with the names, which could be missing
+
+    @property
+    def place(self) -> str:
+        """Where the names are."""
+        return f"the first line of {self.name}" if self.has_header else self.name
 
 
 def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
     """Return the rows that a path, a pattern, a list of paths, a frame, a stream or a relation holds."""
-    if isinstance(data, str | os.PathLike | list | tuple):
+    paths = data if isinstance(data, list | tuple) else [data]
+    if all(isinstance(path, str | os.PathLike) for path in paths):
         found = _from_files(engine, files.find(data), preset)
     elif isinstance(data, duckdb.DuckDBPyRelation):
         found = _from_stream(
@@ -76,7 +84,7 @@ def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
     else:
         raise InputError(
             "data must be a path, a pattern, a list of paths, a pandas or polars frame, an Arrow table, reader "
-            f"or dataset, or a DuckDB relation, got {type(data).__module__}.{type(data).__qualname__}."
+            f"or dataset, or a DuckDB relation, got {short(data)}."
         )
     _check_names(found)
     return found
@@ -133,7 +141,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         }
         return Rows(parquet([staged]), columns, "file_row_number")
 
-    return Source(name, table.names, open)
+    return Source(name, table.names, open, has_header=format in (files.CSV, files.TSV))
 
 
 def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
