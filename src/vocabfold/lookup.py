@@ -89,12 +89,14 @@ def _keys(values: pa.ChunkedArray) -> Any:
 @inlined
 def _compare(text: Bytes, begin: int, end: int, other: Bytes, other_begin: int, other_end: int) -> int:
     """Return -1, 0 or 1 as the bytes of one text are below, equal to or above those of another."""
-    length = min(end - begin, other_end - other_begin)
-    for i in range(length):
+    length, other_length = end - begin, other_end - other_begin
+    for i in range(min(length, other_length)):
         a, b = text[begin + i], other[other_begin + i]
         if a != b:
             return -1 if a < b else 1
-    return (end - begin > length) - (other_end - other_begin > length)
+    if length == other_length:
+        return 0
+    return -1 if length < other_length else 1
 
 
 @inlined
