@@ -435,6 +435,16 @@ def test_a_column_may_name_the_folds():
         assert tabulated(chosen) == expected
 
 
+@pytest.mark.parametrize("others", [[0.0], [0.0, 1.0], [5.0, 5.0], [-1.0, 0.0]])
+def test_nan_is_missing_even_where_the_statistics_of_a_file_hide_it(tmp_path, others):
+    table = pa.table({"x": [float("nan"), *others], "y": [1] + [0] * len(others)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (table, tmp_path / "t.parquet", ds.dataset(tmp_path), table.to_reader()):
+        counts = vf.count(data, "y", "x")["x"].to_pylist()
+        assert counts[0] == {"value": None, "neg": 0, "pos": 1}
+        assert [row["value"] for row in counts[1:]] == sorted(set(others))
+
+
 def test_equal_types_of_any_width_are_one_kind():
     expected = None
     for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()):

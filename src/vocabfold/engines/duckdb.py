@@ -49,6 +49,8 @@ class Engine:
                 "preserve_insertion_order": "false",
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
+                # Statistics of Parquet files leave NaN out, and DuckDB would conclude that there is none.
+                "disabled_optimizers": "statistics_propagation",
                 "python_enable_replacements": "false",  # a table name never finds a Python variable
             }
         )
