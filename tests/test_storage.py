@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -272,6 +273,42 @@ def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):
     with pytest.raises(vf.InputError, match=r"is a file; give a folder\.$"):
         save(header_of(folder))
     load(folder)
+
+
+def test_of_two_writers_one_wins_and_the_other_is_told(folder, counts):
+    small = vf.count(arrow(sample(20)), "click", FEATURES)
+    makers = [counts, small] if folder.name == "counts" else [vf.fit(counts, 12), vf.fit(small, 6)]
+    told = []
+
+    def save(maker):
+        for _ in range(6):
+            try:
+                maker.save(folder)
+            except vf.InputError as error:
+                told.append(str(error))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save, makers * 2))
+    assert load(folder).rows in (20, 60)
+    assert told
+    assert all(
+        re.search(r"is being saved by someone else; wait for that, or save elsewhere\.$", m) for m in told
+    )
+
+
+def test_a_reader_finds_the_old_or_the_new_while_someone_saves(folder, counts):
+    small = vf.count(arrow(sample(20)), "click", FEATURES)
+    makers = [counts, small] if folder.name == "counts" else [vf.fit(counts, 12), vf.fit(small, 6)]
+    with ThreadPoolExecutor(1) as pool:
+        saving = pool.submit(lambda: [maker.save(folder) for maker in makers * 8])
+        while not saving.done():
+            try:
+                assert load(folder).rows in (20, 60)
+            except (
+                vf.CodebookError
+            ) as error:  # replaced between the check of its bytes and a look at its columns
+                assert "has been removed or replaced" in str(error)
+        saving.result()
 
 
 def test_what_a_killed_save_left_is_cleaned_by_the_next(folder, counts):

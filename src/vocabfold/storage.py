@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,11 @@ import pyarrow.parquet as pq
 
 import vocabfold
 from vocabfold.errors import CodebookError, InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two writers at once are not kept apart there
+    fcntl = None  # type: ignore[assignment]
 
 _ROW_GROUP = 2**18  # rows
 _MAX_HEADER = 2**28  # bytes
@@ -103,47 +108,86 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
     """Write a folder, replacing one of the same kind; `fill` adds the files and returns the header."""
     folder = _folder(path)
     try:
-        is_new = _claim(folder, layout)
-        saver = Saver(folder)
-        try:
-            header = _signed({"format": layout.format, "version": layout.version, **fill(saver)})
-            _put(folder, _writes(header), lambda _: layout.header)
-        except BaseException:
-            _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
-            if is_new:
-                with suppress(OSError):
-                    folder.rmdir()
-            raise
-        about = {
-            "header": hashlib.sha256(header).hexdigest(),  # of another header, it would not count
-            "saved": datetime.now(UTC).isoformat(timespec="seconds"),
-            "vocabfold": vocabfold.__version__,
-            **provenance,
-        }
-        with suppress(OSError):
-            _put(folder, _writes(json.dumps(about, indent=2).encode() + b"\n"), lambda _: _PROVENANCE)
-        _remove(folder, keep={file["name"] for file in saver.files})
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            _check_replaceable(folder, layout)
+            _write(folder, layout, fill, provenance)
+    except FileExistsError as error:
+        raise InputError(f"{folder} is a file; give a folder.") from error
     except (OSError, pa.ArrowException) as error:
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
             raise InputError(f"the disk is full: {folder} is as it was before.") from error
         raise InputError(f"{folder} cannot be written: {_reason(error)}.") from error
+    finally:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()  # if nothing was saved to it
 
 
 def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Json]:
     """Return a folder, its header and its provenance, after checking that every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header
+    before = None
+    while True:
+        try:
+            if not file.is_file():
+                raise _absent(folder, layout)
+            if file.stat().st_size > _MAX_HEADER:
+                raise CodebookError(f"{file} is larger than {_MAX_HEADER:,} bytes, so it is no header.")
+            content = file.read_bytes()
+            header = _parse(file, content, layout)
+            for entry in _entries(file, header):
+                _check_file(folder, entry)
+            return folder, header, _provenance(folder, content)
+        except (CodebookError, OSError) as error:
+            # If the header has changed meanwhile, someone was saving: what counts is the new one.
+            now = file.read_bytes() if file.is_file() else None
+            if now is not None and now != before:
+                before = now
+                continue
+            if isinstance(error, CodebookError):
+                raise
+            raise CodebookError(f"{folder} cannot be read: {_reason(error)}.") from error
+
+
+def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:
+    """Add the new files, put the new header in its place, remove the old files."""
+    saver = Saver(folder)
     try:
-        if not file.is_file():
-            raise _absent(folder, layout)
-        if file.stat().st_size > _MAX_HEADER:
-            raise CodebookError(f"{file} is larger than {_MAX_HEADER:,} bytes, so it is no header.")
-        header = _parse(file, layout)
-        for entry in _entries(file, header):
-            _check_file(folder, entry)
-        return folder, header, _provenance(folder, file)
-    except OSError as error:
-        raise CodebookError(f"{folder} cannot be read: {_reason(error)}.") from error
+        header = _signed({"format": layout.format, "version": layout.version, **fill(saver)})
+        _put(folder, _writes(header), lambda _: layout.header)
+    except BaseException:
+        _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
+        raise
+    about = {
+        "header": hashlib.sha256(header).hexdigest(),  # of another header, it would not count
+        "saved": datetime.now(UTC).isoformat(timespec="seconds"),
+        "vocabfold": vocabfold.__version__,
+        **provenance,
+    }
+    with suppress(OSError):
+        _put(folder, _writes(json.dumps(about, indent=2).encode() + b"\n"), lambda _: _PROVENANCE)
+    _remove(folder, keep={file["name"] for file in saver.files})
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other writers out of a folder; the lock goes with the process that holds it."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise InputError(
+            f"{folder} is being saved by someone else; wait for that, or save elsewhere."
+        ) from error
+    finally:
+        os.close(descriptor)
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:
@@ -206,13 +250,8 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _claim(folder: Path, layout: Layout) -> bool:
-    """Make the folder, or check that it may be replaced; return whether it is new."""
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        return True
-    if not folder.is_dir():
-        raise InputError(f"{folder} is a file; give a folder.")
+def _check_replaceable(folder: Path, layout: Layout) -> None:
+    """Refuse a folder with anything in it that is not ours."""
     names = {entry.name for entry in folder.iterdir()}
     strange = {name for name in names if not (_is_ours(name) or name in (layout.header, _PROVENANCE))}
     if strange or (layout.header not in names and _PROVENANCE in names):
@@ -220,7 +259,6 @@ def _claim(folder: Path, layout: Layout) -> bool:
             f"{folder} holds {sorted(strange or names)[0]!r}, so it is not replaced; give a folder that is new "
             f"or empty, or one with a {layout.noun} that vocabfold saved."
         )
-    return False
 
 
 def _listed(folder: Path, layout: Layout) -> set[str]:
@@ -228,7 +266,8 @@ def _listed(folder: Path, layout: Layout) -> set[str]:
     if not (folder / layout.header).exists():
         return set()
     try:
-        header = _parse(folder / layout.header, layout)
+        file = folder / layout.header
+        header = _parse(file, file.read_bytes(), layout)
         return {entry["name"] for entry in _entries(folder, header)}
     except (OSError, CodebookError):
         return {entry.name for entry in folder.iterdir() if _FILE.fullmatch(entry.name)}
@@ -251,8 +290,7 @@ def _signed(header: Mapping[str, Any]) -> bytes:
     return body + f'  "sha256": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
 
 
-def _parse(file: Path, layout: Layout) -> Json:
-    content = file.read_bytes()
+def _parse(file: Path, content: bytes, layout: Layout) -> Json:
     end = _END.search(content, max(0, len(content) - 128))
     is_whole = end is not None and end.end() == len(content)
     try:
@@ -300,12 +338,12 @@ def _check_file(folder: Path, entry: Json) -> None:
             raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
 
 
-def _provenance(folder: Path, header: Path) -> Json:
+def _provenance(folder: Path, header: bytes) -> Json:
     """Return where a folder comes from, if it says so: nothing depends on it."""
     file = folder / _PROVENANCE
     with suppress(OSError, ValueError, RecursionError):
         found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else None
-        if isinstance(found, dict) and found.get("header") == hashlib.sha256(header.read_bytes()).hexdigest():
+        if isinstance(found, dict) and found.get("header") == hashlib.sha256(header).hexdigest():
             return found
     return {}
 
