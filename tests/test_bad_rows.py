@@ -1,11 +1,15 @@
 """Rows and options that cannot be used: one sentence each, before long work."""
 
+import datetime
 import decimal
+import gzip
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -146,6 +150,43 @@ def test_columns_of_objects_that_cannot_be_read(column, message):
     assert vf.count(frame, "y", ["site"]).features == ("site",)
 
 
+def test_objects_of_several_types_are_refused_even_where_arrow_takes_them():
+    instants = [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 5), None, None]
+    for column, types in (([1, 1.5, 2, None], "float and int"), (instants, "date and datetime")):
+        frame = FRAME.assign(m=pd.Series(column, dtype=object))
+        refused(rf"^column 'm' mixes {types}", frame, features=["m"])
+    for column in (
+        [1, np.nan, None, np.int8(3)],
+        [True, None, np.bool_(False), pd.NA],
+        ["a", np.nan, pd.NA, None],
+    ):
+        assert vf.count(FRAME.assign(m=pd.Series(column, dtype=object)), "y", ["m"]).rows == 4
+    refused("^column 'm' mixes int and str", FRAME.assign(m=pd.Series([1, "a", pd.NA, None], dtype=object)))
+    refused("^column 'm' mixes ndarray and str", FRAME.assign(m=pd.Series([np.ones(2), "a", "b", "c"])))
+
+
+@pytest.mark.parametrize("positive", [pd.NA, np.ones(2), FRAME, object()], ids=lambda p: type(p).__name__)
+def test_positive_must_be_a_value(positive):
+    refused(r"^positive must be a value of the label, got \w+\.$", positive=positive)
+
+
+def test_frames_and_relations_that_fail(tmp_path):
+    lazy = pl.from_arrow(TABLE).lazy()
+    refused(
+        "^the polars LazyFrame cannot be read: ",
+        lazy.with_columns(pl.col("site").cast(pl.Int64)),
+        features="site",
+    )
+    refused("^the polars LazyFrame cannot be read: ", lazy.select("zz"))
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT 'a' AS site, 1 AS y")
+    connection.close()
+    refused("^the DuckDB relation cannot be read: ", relation)
+    table = TABLE.append_column("h", pa.array(np.ones(4, np.float16)))
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert vf.count(ds.dataset(tmp_path), "y").features == ("site",)
+
+
 def test_mixed_categories_and_polars_objects():
     refused("^column 'm' mixes int and str", FRAME.assign(m=pd.Categorical([1, "1", 1, 1])))
     objects = pl.from_arrow(TABLE).with_columns(m=pl.Series([1, "1", 2, None], dtype=pl.Object))
@@ -185,7 +226,7 @@ def test_instants_finer_than_a_microsecond():
 
 
 def test_names_that_cannot_be_told_apart(tmp_path):
-    for names in (["Site", "site"], ["site", "site"]):
+    for names in (["Site", "site"], ["site", "site"], ["s", "s"]):
         table = pa.table([["a", "b"], ["c", "d"], [0, 1]], [*names, "y"])
         message = (
             rf"has the columns '{names[0]}' and '{names[1]}'; names must differ, and by more than upper and"
@@ -196,7 +237,7 @@ def test_names_that_cannot_be_told_apart(tmp_path):
         refused(message, tmp_path / "t.parquet")
         (tmp_path / "t.csv").write_text(f"{','.join(names)},y\na,c,0\nb,d,1\n")
         refused(message, tmp_path / "t.csv")
-    refused(message, pd.DataFrame([["a", "c", 0]], columns=["site", "site", "y"]))
+    refused(message, pd.DataFrame([["a", "c", 0]], columns=["s", "s", "y"]))
     (tmp_path / "t.jsonl").write_text('{"A": 1, "y": 0}\n{"a": 2, "y": 1}\n')
     refused("has the columns 'A' and 'a'", tmp_path / "t.jsonl")
 
@@ -236,6 +277,7 @@ def test_data_of_another_kind(data):
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused(r"^there is no file 'none\.parquet'\.$", "none.parquet")
+    refused(r"cannot be read: File name too long\.$", "x" * 5000)
     refused(r"^the path is empty; give a file, a pattern or a folder\.$", "")
     refused(r"^no file matches 'none\*\.csv'\.$", "none*.csv")
     refused(r"^the list of files is empty; give at least one\.$", [])
@@ -314,7 +356,24 @@ def test_csv_files_that_do_not_agree(tmp_path):
 def test_compressed_files_that_cannot_be_read(tmp_path):
     for name in ("t.csv.gz", "t.csv.zst"):
         (tmp_path / name).write_bytes(b"not compressed")
-        refused(rf"{name} cannot be read: ", tmp_path / name)
+        refused(rf"{name} is damaged or was cut short: it cannot be unpacked to its end\.$", tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("compression", ["gz", "zst"])
+@pytest.mark.parametrize("n_cut", [4, 1000])
+def test_compressed_files_that_were_cut_short(tmp_path, kind, compression, n_cut):
+    lines = [
+        f'{{"a": "v{i * 7919}", "y": {i % 2}}}' if kind == "jsonl" else f"v{i * 7919},{i % 2}"
+        for i in range(50_000)
+    ]
+    content = "\n".join(lines if kind == "jsonl" else ["a,y", *lines]).encode() + b"\n"
+    packed = gzip.compress(content) if compression == "gz" else pa.compress(content, "zstd", asbytes=True)
+    path = tmp_path / f"t.{kind}.{compression}"
+    path.write_bytes(packed)
+    assert vf.count(path, "y").rows == 50_000
+    path.write_bytes(packed[:-n_cut])
+    refused(r"is damaged or was cut short: it cannot be unpacked to its end\.$", path)
 
 
 @pytest.mark.parametrize(
@@ -328,6 +387,10 @@ def test_compressed_files_that_cannot_be_read(tmp_path):
             r"^column 'a' mixes types, and 1 and '1' would be two values",
         ),
         ("", r"t\.jsonl has no columns\.$"),
+        (
+            '{"a": 123456789012345678901, "y": 1}\n{"a": 123456789012345678902, "y": 0}\n',
+            r"t\.jsonl has no other text-like column; .* a \(numbers with more digits than a double\)",
+        ),
     ],
 )
 def test_json_files_that_cannot_be_read(tmp_path, content, message):

@@ -92,6 +92,7 @@ def test_what_was_never_seen_is_other(book, loaded):
             assert b.ids(name, [UNSEEN[name]]).tolist() == [b.columns[name].other]
             assert b.row(UNSEEN)[name] == b.columns[name].other
         assert b.ids("site", []).tolist() == []
+        assert b.row(UNSEEN | {"site": "\ud800"})["site"] == b.columns["site"].other
 
 
 @pytest.mark.parametrize(

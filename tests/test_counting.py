@@ -186,7 +186,11 @@ def test_missing_and_its_lookalikes_are_different_values(tmp_path):
         (["007", "7"], "text"),
         (["+7", "7"], "text"),
         (["9223372036854775807"], "integer"),
-        (["9223372036854775808"], "float"),
+        (["9223372036854775808", "9223372036854775809"], "text"),
+        (["0.5", "9007199254740993", "9007199254740992"], "text"),
+        (["0.1", "0.1000000000000000055"], "text"),
+        (["0.30000000000000004", "1e+16", "100.0", "-1e-07"], "float"),
+        (["1e400", "2e400"], "text"),
         (["1.5", "2.0", "1e-07", "-3", ""], "float"),
         (["1.5", "1.50"], "text"),
         (["1.5", "nan"], "text"),
@@ -382,6 +386,24 @@ def test_labels_are_any_two_values(labels, options, n_positive):
     assert sum(row["pos"] for row in counts["x"].to_pylist()) == n_positive
 
 
+@pytest.mark.parametrize(
+    ("labels", "one_class", "positive"),
+    [
+        ([0.0, 1.0], [1.0], "1"),
+        ([0, 1], [0], "1"),
+        ([False, True], [False], "true"),
+        ([False, True], [True], "True"),
+        ([1, 2], [1], "2"),
+        (["no", "yes"], ["no"], "yes"),
+    ],
+)
+def test_days_of_one_class_know_the_same_positive_label(labels, one_class, positive):
+    both = vf.count(pa.table({"x": ["a", "b"], "y": labels}), "y", positive=positive)
+    one = vf.count(pa.table({"x": ["a"], "y": one_class}), "y", positive=positive)
+    expected = sum(label == labels[1] for label in labels + one_class)
+    assert (both + one).positive_rows == expected
+
+
 def test_whole_weights_count_as_repeated_rows():
     rng = np.random.default_rng(3)
     rows = [row | {"w": int(weight)} for row, weight in zip(sample(), rng.integers(0, 4, 60), strict=True)]
@@ -445,6 +467,24 @@ def test_nan_is_missing_even_where_the_statistics_of_a_file_hide_it(tmp_path, ot
         assert [row["value"] for row in counts[1:]] == sorted(set(others))
 
 
+def test_the_order_of_files_does_not_decide_on_the_width_of_a_type(tmp_path):
+    columns = {
+        "real": (pa.array([0.1, 0.5], pa.float32()), pa.array([0.1, 0.7], pa.float64())),
+        "number": (pa.array([1, 2], pa.int8()), pa.array([1, 1000], pa.int64())),
+        "when": (pa.array([1, 2], pa.timestamp("s")), pa.array([10**9, 3 * 10**9], pa.timestamp("ns"))),
+    }
+    for i in (0, 1):
+        table = pa.table({name: parts[i] for name, parts in columns.items()} | {"y": [0, 1]})
+        pq.write_table(table, tmp_path / f"{i}.parquet")
+    paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    counts = [vf.count(files, "y", list(columns), folds=2) for files in (paths, paths[::-1])]
+    assert [counts[0][name].num_rows for name in columns] >= [4, 3, 3]
+    apart = sum(vf.count(path, "y", list(columns)) for path in paths)
+    for files in (paths, paths[::-1]):
+        together = vf.count(files, "y", list(columns))
+        assert all(together[name].equals(apart[name]) for name in columns)
+
+
 def test_equal_types_of_any_width_are_one_kind():
     expected = None
     for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()):
@@ -471,13 +511,16 @@ def test_categories_and_instants_are_read_by_value():
         assert vf.count(frame, "y", ["t"])["t"].equals(counts["t"])
 
 
-@pytest.mark.parametrize(("many_rows", "n_files"), [(100, len(FEATURES)), (1000, len(FEATURES) - 1)])
-def test_many_rows_are_counted_on_disk_and_the_temporary_files_go(tmp_path, monkeypatch, many_rows, n_files):
+@pytest.mark.parametrize(
+    ("many_rows", "share", "n_files"), [(100, 1, len(FEATURES)), (1000, 1, 0), (1000, 1e-9, len(FEATURES))]
+)
+def test_many_counts_are_kept_on_disk_and_the_temporary_files_go(
+    tmp_path, monkeypatch, many_rows, share, n_files
+):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr("vocabfold.counting._FEW_ROWS", 10)
     monkeypatch.setattr("vocabfold.counting._MANY_ROWS", many_rows)
-    monkeypatch.setattr("vocabfold.counting._KEPT_SHARE", 1e-9)
+    monkeypatch.setattr("vocabfold.counting._KEPT_SHARE", share)
     rows = sample(300)
     counts = vf.count(arrow(rows).to_reader(), "click", FEATURES, memory_limit="300MB")
     assert len(list(tmp_path.rglob("*.parquet"))) == n_files

@@ -64,6 +64,7 @@ def test_signing_in_the_tests_is_signing_in_the_code(folder):
 
 
 def test_how_an_engine_cuts_its_batches_does_not_show_in_the_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "_SAMPLE", 5)
     monkeypatch.setattr(storage, "_ROW_GROUP", 10)
     table = vf.count(arrow(sample(400)), "click", ["site"], folds=9)["site"]
     entries = []
@@ -71,7 +72,7 @@ def test_how_an_engine_cuts_its_batches_does_not_show_in_the_bytes(tmp_path, mon
         saver = storage.Saver(tmp_path)
         entries.append(saver.add(table.schema, table.combine_chunks().to_batches(max_chunksize=size)))
     assert entries == [entries[0]] * 6
-    assert pq.ParquetFile(tmp_path / entries[0]["name"]).metadata.row_group(0).num_rows == 10
+    assert pq.ParquetFile(tmp_path / entries[0]["name"]).metadata.row_group(1).num_rows == 10
     assert pq.read_table(tmp_path / entries[0]["name"]).equals(table)
 
 

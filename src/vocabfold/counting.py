@@ -22,9 +22,8 @@ from vocabfold.progress import track
 from vocabfold.survey import MAX_FOLDS, Target, look_over
 
 PRESETS = (CRITEO,)
-_FEW_ROWS = 2**20  # up to here all counts stay in memory,
-_MANY_ROWS = 2**23  # beyond, none, since a column could have as many values;
-_KEPT_SHARE = 1 / 8  # in between, as many columns as fit into this share of the memory limit
+_KEPT_SHARE = 1 / 8  # of the memory limit, in which counts are kept; all others go to disk,
+_MANY_ROWS = 2**23  # and so do all counts of more rows than this
 _MAX_SHOWN = 20  # names in an error
 
 
@@ -148,19 +147,21 @@ def count(
 
 def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) -> Part:
     """Group one column after another; the counts of many values are kept on disk."""
-    folder = Path(tempfile.mkdtemp(prefix="vocabfold-counts-")) if target.n_rows > _FEW_ROWS else None
+    folder = Path(tempfile.mkdtemp(prefix="vocabfold-counts-"))
     tables: dict[str, Any] = {}
     kinds = {name: str(rows.columns[name].kind) for name in features}
     part = Part(tables, kinds, target.units_per_row, folder)
-    kept = 0  # bytes in memory
+    room = engine.memory_limit * _KEPT_SHARE  # bytes
     for i, name in enumerate(track(features, "counting", engine.progress)):
         sql = _query(rows.scan, rows.columns[name].sql, target)
-        if folder and (target.n_rows > _MANY_ROWS or kept > engine.memory_limit * _KEPT_SHARE):
+        table = engine.run_within(sql, room) if room > 0 and target.n_rows <= _MANY_ROWS else None
+        if table is not None:
+            tables[name] = table
+            room -= table.nbytes
+        else:
+            room = 0  # no more trials: this one was in vain
             tables[name] = [folder / f"{i}.parquet"]
             engine.write(sql, tables[name][0], distinct=True)
-        else:
-            tables[name] = engine.run(sql)
-            kept += tables[name].nbytes
     return part
 
 

@@ -42,7 +42,7 @@ class Part:
 
     def __post_init__(self) -> None:
         if self.folder:
-            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+            weakref.finalize(self, _remove, self.folder, os.getpid())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +173,10 @@ class Counts:
         return f"SELECT * FROM ({sql}) ORDER BY {order}" if is_sorted else sql
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts to a folder, replacing counts that are there; `vf.load_counts` reads them back."""
+        """Write the counts to a folder, replacing counts that are there; `vf.load_counts` reads them back.
+
+        Whatever was loaded from a folder that is replaced, and sums of it, must be loaded again.
+        """
 
         def fill(saver: storage.Saver) -> storage.Json:
             columns = []
@@ -269,6 +272,11 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
         parts=(part,),
         memory_limit=parse_memory(memory_limit),
     )
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # and not a process that was forked from it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def in_rows(units: int, units_per_row: int) -> int | float:

@@ -64,7 +64,7 @@ class Index:
             return int(self._ids[0]) if self._n_missing else default
         if self._is_text:
             text, offsets = self._keys
-            place = _search_one(text, offsets, np.frombuffer(value.encode(), np.uint8))  # type: ignore[union-attr]
+            place = _search_one(text, offsets, np.frombuffer(value.encode(errors="surrogatepass"), np.uint8))  # type: ignore[union-attr]
         else:
             place = int(self._keys.searchsorted(value))
             if place == self._keys.size or self._keys[place] != value:

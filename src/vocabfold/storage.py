@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import vocabfold
@@ -31,7 +32,8 @@ try:
 except ImportError:  # Windows: two writers at once are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
-_ROW_GROUP = 2**18  # rows
+_SAMPLE = 2**11  # rows of the first row group, by which the size of the others is chosen:
+_ROW_GROUP, _GROUP_BYTES = 2**18, 2**25  # at most so many rows, and about so many bytes of text
 _MAX_HEADER = 2**28  # bytes
 _PROVENANCE = "provenance.json"
 _FILE = re.compile(r"\d{3,}-[0-9a-f]{16}\.parquet")
@@ -82,7 +84,7 @@ class Saver:
             ) as writer:
                 for group in _row_groups(batches):
                     n_rows += group.num_rows
-                    writer.write_table(group, row_group_size=_ROW_GROUP)
+                    writer.write_table(group, row_group_size=group.num_rows or 1)
 
         name, n_bytes, digest = _put(
             self._folder, write, lambda digest: f"{len(self.files):03}-{digest[:16]}.parquet"
@@ -94,19 +96,30 @@ class Saver:
 def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Regroup batches into tables of one size: engines cut them as they like, and bytes must not show it."""
     held: list[pa.RecordBatch] = []
+    size = _SAMPLE
     for batch in batches:
         held.append(batch)
-        while sum(part.num_rows for part in held) >= _ROW_GROUP:
+        while sum(part.num_rows for part in held) >= size:
             table = pa.Table.from_batches(held)
-            yield table.slice(0, _ROW_GROUP).combine_chunks()
-            held = table.slice(_ROW_GROUP).to_batches()
+            yield table.slice(0, size).combine_chunks()
+            held = table.slice(size).to_batches()
+            size = _group_size(table["value"].slice(0, size)) if size == _SAMPLE else size
     if held:
         yield pa.Table.from_batches(held).combine_chunks()
+
+
+def _group_size(first: pa.ChunkedArray) -> int:
+    """Return how many rows make a row group, by the length of the first values: it has to fit into memory."""
+    if not pa.types.is_string(first.type):
+        return _ROW_GROUP
+    n_bytes = pc.sum(pc.binary_length(first)).as_py() or 0
+    return max(_SAMPLE, min(_ROW_GROUP, _SAMPLE * _GROUP_BYTES // max(n_bytes, 1)))
 
 
 def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:
     """Write a folder, replacing one of the same kind; `fill` adds the files and returns the header."""
     folder = _folder(path)
+    is_new = False
     try:
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
@@ -191,7 +204,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
         raise InputError(f"the path of a folder is needed, got {path!r}.")
     return Path(path).expanduser()
 

@@ -5,10 +5,15 @@ One pass over the label, the weights and the folds finds everything that is wron
 
 from __future__ import annotations
 
+import datetime
+import numbers
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any
+
+import numpy as np
 
 from vocabfold.checks import number
 from vocabfold.counts import FRACTIONS, MAX_UNITS
@@ -82,7 +87,7 @@ def look_over(
         f"ORDER BY label IS NULL DESC, n DESC, label LIMIT {_SHOWN + 2}"
     ).to_pylist()
     classes = _classes(groups, label, data_name, drop_null_labels)
-    value = _positive(classes, label, positive)
+    value = _positive(classes, label, str(rows.columns[label].kind), positive)
     is_present = any(group["label"] is value for group in classes)
     where = [f"{label_sql} IS NOT NULL"] if len(classes) < len(groups) else []
     in_units, units_per_row = None, 1
@@ -152,7 +157,7 @@ def _classes(groups: list[Row], label: str, data_name: str, drop_null_labels: bo
     return classes
 
 
-def _positive(classes: list[Row], label: str, positive: Any) -> Any:
+def _positive(classes: list[Row], label: str, kind: str, positive: Any) -> Any:
     """Return the positive value of the label; the very object of a class, if it occurs."""
     values = [group["label"] for group in classes]
     shown = " and ".join(short(value) for value in sorted(values, key=str))
@@ -162,19 +167,30 @@ def _positive(classes: list[Row], label: str, positive: Any) -> Any:
                 f"label {label!r} has the values {shown}; say which one is positive, with positive=."
             )
         return next((value for value in values if value == 1), 1)
-    named = [value for value in values if value == positive] or [
-        value for value in values if str(positive) in (str(value), str(value).lower() * isinstance(value, bool))
-    ]
-    if named:
-        return named[0]
-    if len(values) == 2:
+    if not isinstance(positive, str | numbers.Number | np.generic | datetime.date):
+        raise InputError(f"positive must be a value of the label, got {type(positive).__name__}.")
+    named = _text(_converted(positive, kind))
+    found = [value for value in values if _text(value) == named]
+    if not found and len(values) == 2:
         raise InputError(f"label {label!r} has the values {shown}, and none of them is positive={positive!r}.")
+    return found[0] if found else _converted(positive, kind)
+
+
+def _converted(positive: Any, kind: str) -> Any:
+    """Return a positive value that came as text as what the label holds."""
+    if kind == "boolean" and str(positive).lower() in ("true", "false"):
+        return str(positive).lower() == "true"
+    if kind in ("integer", "unsigned", "float") and isinstance(positive, str):
+        with suppress(ValueError):
+            return float(positive)
     return positive
 
 
 def _text(value: Any) -> str:
-    """Return the positive label as text, so that 1, 1.0 and true are one."""
-    return "1" if value == 1 else str(value)
+    """Return a value of the label as text; 1, 1.0 and true are one."""
+    if isinstance(value, bool | np.bool_ | numbers.Real) and value == value // 1:
+        return str(int(value))  # type: ignore[arg-type]
+    return str(value)
 
 
 def _check_weights(weight: str, classes: list[Row]) -> int:

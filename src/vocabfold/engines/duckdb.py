@@ -22,8 +22,9 @@ from vocabfold.errors import InputError
 
 _PYTHON = 150 * 2**20  # bytes that Python and Arrow need themselves,
 _DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything
-_BATCH = 2**16  # rows that are streamed at a time
-_LEAST_MEMORY = 200 * 2**20
+_BATCH = 2**14  # rows that are streamed at a time
+_FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError)
+_LEAST_MEMORY, _MOST_MEMORY = 200 * 2**20, 2**50
 _MAX_MESSAGE = 300  # characters of an error of the engine, which may quote a whole line
 _MEMORY_PER_THREAD = 512 * 2**20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
@@ -73,14 +74,24 @@ class Engine:
         """Return the result of a query."""
         try:
             return self._connection.sql(sql).to_arrow_table()
-        except (duckdb.Error, pa.ArrowException) as error:
+        except _FAILURES as error:
             raise self._explained(error) from error
+
+    def run_within(self, sql: str, room: float) -> pa.Table | None:
+        """Return the result of a query, or None if it has more bytes than there is room for."""
+        batches = []
+        for batch in self.stream(sql):
+            room -= batch.nbytes
+            if room < 0:
+                return None
+            batches.append(batch)
+        return pa.Table.from_batches(batches) if batches else self.run(sql)
 
     def stream(self, sql: str) -> Iterable[pa.RecordBatch]:
         """Yield the result of a query in batches, of any number of rows."""
         try:
             yield from self._connection.sql(sql).to_arrow_reader(_BATCH)
-        except (duckdb.Error, pa.ArrowException) as error:
+        except _FAILURES as error:
             raise self._explained(error) from error
 
     def write(self, sql: str, path: Path, *, ordered: bool = False, distinct: bool = False) -> None:
@@ -93,7 +104,7 @@ class Engine:
         try:
             self._connection.execute(f"SET preserve_insertion_order = {ordered}")
             self._connection.execute(f"COPY ({sql}) TO {literal(str(path))} ({options})")
-        except duckdb.Error as error:
+        except _FAILURES as error:
             raise self._explained(error) from error
 
     def table(self, data: object) -> str:
@@ -112,9 +123,11 @@ class Engine:
         """Return how much of the running query is done, 0 to 1."""
         return max(0.0, self._connection.query_progress()) / 100
 
-    def _explained(self, error: Exception) -> InputError:
+    def _explained(self, error: Exception) -> BaseException:
         """Word an error of the engine in one sentence."""
         text = str(error)
+        if "interrupted" in text.lower():  # Ctrl-C
+            return KeyboardInterrupt()
         if isinstance(error, duckdb.OutOfMemoryException):
             return InputError(
                 f"this needs more memory than the limit of {self.memory_limit / 1e9:.3g} GB, or more room for "
@@ -145,9 +158,9 @@ def file_list(paths: Iterable[Path]) -> str:
     return f"[{', '.join(literal(glob.escape(str(path))) for path in paths)}]"
 
 
-def parquet(paths: Iterable[Path]) -> str:
+def parquet(paths: Iterable[Path], *, union_by_name: bool = False) -> str:
     """Return the scan of Parquet files; the names of their folders are no columns."""
-    return f"read_parquet({file_list(paths)}, hive_partitioning = false)"
+    return f"read_parquet({file_list(paths)}, hive_partitioning = false, union_by_name = {union_by_name})"
 
 
 def parse_memory(given: int | str | None) -> int | None:
@@ -157,7 +170,7 @@ def parse_memory(given: int | str | None) -> int | None:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?", str(given).strip().upper())
     if isinstance(given, bool) or not match or match[2] not in _UNITS:
         raise InputError(f"memory_limit must be a number of bytes or a text such as '4GB', got {given!r}.")
-    limit = int(float(match[1]) * _UNITS[match[2]])
+    limit = min(int(float(match[1]) * _UNITS[match[2]]), _MOST_MEMORY)
     if limit < _LEAST_MEMORY:
         raise InputError(f"memory_limit must be at least 200 MiB, got {given!r}.")
     return limit

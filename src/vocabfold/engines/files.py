@@ -80,6 +80,15 @@ def _find_one(given: str) -> list[Path]:
     if "://" in given:
         raise InputError(f"{given}: addresses are not read yet; copy the files to this machine first.")
     path = Path(given).expanduser()
+    try:
+        return _on_disk(given, path)
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # a name that is too long, or holds NUL
+        raise InputError(f"{given[:100]!r} cannot be read: {error.args[-1]}.") from error
+
+
+def _on_disk(given: str, path: Path) -> list[Path]:
     if path.is_dir():
         files = sorted(
             file

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from vocabfold.errors import InputError
@@ -32,7 +33,12 @@ def names(data: Any) -> list[str]:
     """Return the names of the columns."""
     if isinstance(data, pa.Table | pa.RecordBatch):
         return list(data.schema.names)
-    return list(data.collect_schema().names() if _library(data) == "polars" else data.columns)
+    if _library(data) != "polars":
+        return list(data.columns)
+    try:
+        return list(data.collect_schema().names())
+    except Exception as error:  # whatever a lazy frame may run into
+        raise InputError(f"{described(data)} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
@@ -45,27 +51,44 @@ def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
         objects = [name for name in names if str(data.collect_schema()[name]) == "Object"]
         if objects:
             raise _mixed(objects[0], data.lazy().select(objects[0]).collect()[objects[0]].to_list())
-        return data.lazy().select(list(names)).collect().to_arrow()
+        try:
+            return data.lazy().select(list(names)).collect().to_arrow()
+        except Exception as error:  # whatever a lazy frame may run into
+            raise InputError(f"{described(data)} cannot be read: {str(error).splitlines()[0]}") from error
     return pa.table([_from_pandas(name, data[name]) for name in names], list(names))
 
 
 def _from_pandas(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
     try:
-        return pa.array(series, from_pandas=True)
+        array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise _mixed(name, series.astype(object).tolist()) from error
+    # Arrow makes 1.0 of 1 beside 1.5, and a date of an instant beside a date.
+    if series.dtype == object and len(_types(values := series.tolist())) > 1:
+        raise _mixed(name, values)
+    return array
+
+
+def _types(values: Sequence[Any]) -> list[str]:
+    """Return the names of the types in a column of Python objects, but for those of what is missing."""
+    found = set(map(type, values)) - {type(None)}
+    if float in found and not any(isinstance(value, float) and value == value for value in values):
+        found -= {float}  # only NaN
+    wide = {np.integer: "int", np.floating: "float", np.bool_: "bool", np.str_: "str"}
+    names = {next((name for base, name in wide.items() if issubclass(t, base)), t.__name__) for t in found}
+    return sorted(names - {"NAType", "NaTType"})
 
 
 def _mixed(name: str, values: Sequence[Any]) -> InputError:
     """Name the types that a column of Python objects mixes, or the one that cannot be read."""
-    types = sorted({type(value).__name__ for value in values if value is not None and value == value})
+    types = _types(values)
     if len(types) > 1:
         return InputError(
             f"column {name!r} mixes {' and '.join(types[:3])}, and 1 and '1' would be two values; "
             "convert it to one type first."
         )
     return InputError(
-        f"column {name!r} holds values of type {types[0]}, which cannot be read; convert it first."
+        f"column {name!r} holds values of type {''.join(types)}, which cannot be read; convert it first."
     )
 
 

@@ -67,12 +67,7 @@ def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
     if all(isinstance(path, str | os.PathLike) for path in paths):
         found = _from_files(engine, files.find(data), preset)
     elif isinstance(data, duckdb.DuckDBPyRelation):
-        found = _from_stream(
-            engine,
-            "the DuckDB relation",
-            data.columns,
-            lambda names: data.project(", ".join(map(identifier, names))).to_arrow_reader(_BATCH),
-        )
+        found = _from_relation(engine, data)
     elif isinstance(data, ds.Dataset):
         found = _from_dataset(engine, data)
     elif isinstance(data, pa.RecordBatchReader):
@@ -101,12 +96,12 @@ def _check_names(found: Source) -> None:
         )
     firsts: dict[str, str] = {}
     for name in found.names:
-        first = firsts.setdefault(name.lower(), name)
-        if first is not name:
+        if name.lower() in firsts:
             raise InputError(
-                f"{found.name} has the columns {first!r} and {name!r}; names must differ, and by more than "
-                "upper and lower case: rename one of them."
+                f"{found.name} has the columns {firsts[name.lower()]!r} and {name!r}; names must differ, and "
+                "by more than upper and lower case: rename one of them."
             )
+        firsts[name.lower()] = name
 
 
 def _column(name: str, type: pa.DataType, reference: str) -> Column:
@@ -147,24 +142,28 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
 def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
     def open(names: Sequence[str], numbered: bool) -> Rows:
         first, _ = files.footer(paths[0])
-        starts = [0]
+        starts, types = [0], {name: {first.field(name).type} for name in names}
         for path in paths:
             schema, n_rows = files.footer(path)
             starts.append(starts[-1] + n_rows)
             for name in names:
                 if schema.get_field_index(name) < 0:
                     raise InputError(f"{path} lacks the column {name!r}, which {paths[0]} has.")
-                types = schema.field(name).type, first.field(name).type
-                if kind_of(types[0]) != kind_of(types[1]):
+                type, expected = schema.field(name).type, first.field(name).type
+                if kind_of(type) != kind_of(expected):
                     raise InputError(
-                        f"column {name!r} is {types[0]} in {path} but {types[1]} in {paths[0]}; "
+                        f"column {name!r} is {type} in {path} but {expected} in {paths[0]}; "
                         "write them with one type, or count them apart."
                     )
+                types[name].add(type)
         if numbered and {name.lower() for name in first.names} & _NUMBERING:
             return _from_dataset(engine, ds.dataset(paths, first)).open(names, numbered)
-        columns = {name: _column(name, first.field(name).type, identifier(name)) for name in names}
+        # A column of several widths is read with the widest, not with that of the first file.
+        is_uneven = any(len(found) > 1 for found in types.values())
+        columns = {name: _column(name, max(types[name], key=str), identifier(name)) for name in names}
         number = f"(file_row_number + list_extract({starts[:-1]}, (file_index + 1)::BIGINT))"
-        return Rows(parquet(paths), columns, number if len(paths) > 1 else "file_row_number")
+        number = number if len(paths) > 1 else "file_row_number"
+        return Rows(parquet(paths, union_by_name=is_uneven), columns, number)
 
     return Source(source_name, files.footer(paths[0])[0].names, open)
 
@@ -192,12 +191,28 @@ def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
     )
 
     def open(names: Sequence[str], numbered: bool) -> Rows:
-        if numbered:  # a scan in place does not keep the order
+        # A scan in place does not keep the order, and DuckDB must know the types of all columns.
+        if numbered or any(kind_of(type) is None for type in data.schema.types):
             return ordered.open(names, numbered)
         columns = {name: _column(name, data.schema.field(name).type, identifier(name)) for name in names}
         return Rows(engine.table(data), columns, "NULL")
 
     return Source(ordered.name, ordered.names, open)
+
+
+def _from_relation(engine: Engine, data: duckdb.DuckDBPyRelation) -> Source:
+    name = "the DuckDB relation"
+
+    def read(names: Sequence[str]) -> pa.RecordBatchReader:
+        try:
+            return data.project(", ".join(map(identifier, names))).to_arrow_reader(_BATCH)
+        except duckdb.Error as error:
+            raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from error
+
+    try:
+        return _from_stream(engine, name, data.columns, read)
+    except duckdb.Error as error:
+        raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def _from_stream(

@@ -31,14 +31,22 @@ _MAX_LINE = 10_000_000  # bytes
 _MAX_HEADER = 2**22  # characters
 _SAMPLE = 10_000  # rows that rule out most kinds before all rows are looked at
 
-# A column is of a kind if this holds for all of its fields. TRY_CAST gives NULL for what it cannot read.
+
+def _digits(number: str) -> str:
+    """Return the significant digits of a number in plain form, as SQL."""
+    return f"trim(replace(regexp_replace(ltrim({number}, '-'), '[eE].*', ''), '.', ''), '0')"
+
+
+# A column is of a kind if this holds for all its fields. TRY_CAST gives NULL for what it cannot read. A float
+# must have the digits of its field, or fields that differ in the last of many digits would become one.
 _PLAIN = {
     "missing": "bool_and({0} IS NULL)",
     "integer": "bool_and(coalesce(TRY_CAST({0} AS BIGINT)::VARCHAR = {0}, {0} IS NULL))",
     "boolean": "bool_and({0} IN ('true', 'false')) OR bool_and({0} IN ('True', 'False')) "
     "OR bool_and({0} IN ('TRUE', 'FALSE'))",
     "date": "bool_and(coalesce(length({0}) = 10 AND TRY_CAST({0} AS DATE)::VARCHAR = {0}, {0} IS NULL))",
-    "float": "bool_and(regexp_full_match({0}, '-?(0|[1-9][0-9]*)([.](0|[0-9]*[1-9]))?([eE][+-]?[0-9]+)?'))",
+    "float": "bool_and(regexp_full_match({0}, '-?(0|[1-9][0-9]*)([.](0|[0-9]*[1-9]))?([eE][+-]?[0-9]+)?') AND "
+    f"coalesce({_digits('{0}')} = {_digits('TRY_CAST({0} AS DOUBLE)::VARCHAR')}, {{0}} IS NULL))",
     "number": "bool_and(regexp_full_match({0}, '[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?'))",
 }
 _JSON_KINDS = {
@@ -66,6 +74,7 @@ class Separated:
 
     def __init__(self, engine: Engine, paths: Sequence[Path], format: str) -> None:
         self._engine, self._paths, self._format = engine, paths, format
+        _check_whole(paths)
         if format == CRITEO:
             self._separator, self.names = "\t", CRITEO_NAMES
             return
@@ -101,6 +110,7 @@ class JsonLines:
 
     def __init__(self, engine: Engine, paths: Sequence[Path]) -> None:
         self._engine, self._paths = engine, paths
+        _check_whole(paths)
         scan = f"read_ndjson_objects({file_list(paths)})"
         with _json_errors(paths):
             structure = engine.run(f"SELECT json_group_structure(json) AS all_lines FROM {scan}")
@@ -122,10 +132,19 @@ class JsonLines:
         with _json_errors(self._paths):
             self._engine.write(f"SELECT {chosen} FROM {scan}", staged, ordered=ordered)
         words = {"JSON": MIXED}
-        return [
+        described = [
             (kind, kind or (words.get(type, type) if isinstance(type, str) else "nested"), False)
             for kind, type in zip(kinds, found, strict=True)
         ]
+        for i, kind in enumerate(kinds):
+            # Whole numbers beyond 2**53 beside fractions, or beyond 2**64, are doubles by now, and not exact.
+            # Far beyond, they are no ids but measurements.
+            inexact = (
+                f"SELECT count_if(abs(c{i}) BETWEEN 9007199254740992 AND 1e25) AS n FROM {parquet([staged])}"
+            )
+            if kind == "float" and self._engine.run(inexact)["n"][0].as_py():
+                described[i] = (None, "numbers with more digits than a double", False)
+        return described
 
 
 def table(engine: Engine, paths: Sequence[Path], format: str) -> Separated | JsonLines:
@@ -169,6 +188,21 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     else:
         with path.open("rb") as file:
             yield file
+
+
+def _check_whole(paths: Sequence[Path]) -> None:
+    """Refuse compressed files that were cut short or damaged: the engine would read what there is of them."""
+    for path in paths:
+        if path.name.lower().endswith((".gz", ".zst")):
+            compression = "gzip" if path.name.lower().endswith(".gz") else "zstd"
+            try:
+                with pa.input_stream(str(path), compression=compression) as file:
+                    while file.read(_MAX_HEADER):
+                        pass
+            except (OSError, pa.ArrowException) as error:
+                raise InputError(
+                    f"{path} is damaged or was cut short: it cannot be unpacked to its end."
+                ) from error
 
 
 def _first_text(path: Path) -> str:
