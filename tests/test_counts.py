@@ -53,6 +53,16 @@ def test_whole_and_broken_weights_add_up_exactly():
     assert equal(part(50, 60) + part(0, 50), whole)
 
 
+def test_small_and_large_counts_add_up():
+    table = pa.table({"x": ["a", "b"], "y": [0, 1], "w": [2**31, 7]})
+    large = vf.count(table, "y", "x", weight="w")
+    small = vf.count(table, "y", "x")
+    for total in (large + small, small + large + small):
+        assert total["x"].to_pylist()[0] == {"value": "a", "neg": 2**31 + len(total.parts) - 1, "pos": 0}
+    many = sum([vf.count(table.set_column(2, "w", [[2**30, 1]]), "y", "x", weight="w")] * 5)
+    assert many["x"].to_pylist()[0] == {"value": "a", "neg": 5 * 2**30, "pos": 0}
+
+
 def test_a_day_of_one_class_counts_and_merges():
     rows = sample()
     days = [[row for row in rows if row["click"] == click] for click in (0, 1)]

@@ -150,10 +150,11 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
     folder = Path(tempfile.mkdtemp(prefix="vocabfold-counts-"))
     tables: dict[str, Any] = {}
     kinds = {name: str(rows.columns[name].kind) for name in features}
-    part = Part(tables, kinds, target.units_per_row, folder)
+    integers = "INTEGER" if target.neg + target.pos < 2**31 else "BIGINT"  # half the bytes, if they do
+    part = Part(tables, kinds, target.units_per_row, integers, folder)
     room = engine.memory_limit * _KEPT_SHARE  # bytes
     for i, name in enumerate(track(features, "counting", engine.progress)):
-        sql = _query(rows.scan, rows.columns[name].sql, target)
+        sql = _query(rows.scan, rows.columns[name].sql, target, integers)
         table = engine.run_within(sql, room) if room > 0 and target.n_rows <= _MANY_ROWS else None
         if table is not None:
             tables[name] = table
@@ -165,7 +166,7 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
     return part
 
 
-def _query(scan: str, value: str, target: Target) -> str:
+def _query(scan: str, value: str, target: Target, integers: str) -> str:
     """Return the query that counts one column: value, fold if asked, neg, pos."""
     fold = f", {target.fold} AS fold" if target.fold else ""
     by = "value, fold" if target.fold else "value"
@@ -176,7 +177,7 @@ def _query(scan: str, value: str, target: Target) -> str:
             f"sum({target.units}) AS n, sum(CASE WHEN {target.is_positive} THEN {target.units} ELSE 0 END) AS p"
         )
     return (
-        f"SELECT {by}, (n - p)::BIGINT AS neg, p::BIGINT AS pos "
+        f"SELECT {by}, (n - p)::{integers} AS neg, p::{integers} AS pos "
         f"FROM (SELECT {value} AS value{fold}, {sums} FROM {scan}{target.where} GROUP BY ALL)"
     )
 

@@ -38,6 +38,7 @@ class Part:
     tables: Mapping[str, pa.Table | list[Path]]
     kinds: Mapping[str, str]
     units_per_row: int
+    integers: str = "BIGINT"  # the SQL type of neg and pos
     folder: Path | None = None  # a temporary one, removed when nothing refers to the part any more
 
     def __post_init__(self) -> None:
@@ -163,7 +164,7 @@ class Counts:
         keys = "value, fold" if by_fold and self.folds else "value"
         typed = keys.replace("value", f"value::{kind.sql} AS value", 1)
         sql = " UNION ALL ".join(
-            f"SELECT {typed}, neg * {scale} AS neg, pos * {scale} AS pos FROM {scan}"
+            f"SELECT {typed}, neg::BIGINT * {scale} AS neg, pos::BIGINT * {scale} AS pos FROM {scan}"
             for scan, scale in self._scans(engine, name)
         )
         if len(self.parts) > 1 or (self.folds and not by_fold):
@@ -199,13 +200,13 @@ class Counts:
 
     def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, int]]:
         """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
-        alike: dict[tuple[str, int, bool], list[Any]] = {}
+        alike: dict[tuple[str, str, int, bool], list[Any]] = {}
         for part in self.parts:
             table = part.tables[name]
             is_file = isinstance(table, list)
-            key = part.kinds[name], self.units_per_row // part.units_per_row, is_file
+            key = part.kinds[name], part.integers, self.units_per_row // part.units_per_row, is_file
             alike.setdefault(key, []).extend(table if is_file else [table])
-        for (_, scale, is_file), tables in alike.items():
+        for (_, _, scale, is_file), tables in alike.items():
             if is_file:
                 missing = [path for path in tables if not path.exists()]
                 if missing:

@@ -98,9 +98,10 @@ class Engine:
         """Write the result of a query to a Parquet file.
 
         `ordered` keeps the order of the rows; `distinct` says that values hardly repeat, so that no time is
-        lost on dictionaries of them.
+        lost on dictionaries and compression.
         """
-        options = "FORMAT parquet, DICTIONARY_SIZE_LIMIT 1" if distinct else "FORMAT parquet"
+        plain = ", DICTIONARY_SIZE_LIMIT 1, COMPRESSION uncompressed" if distinct else ""
+        options = f"FORMAT parquet{plain}"
         try:
             self._connection.execute(f"SET preserve_insertion_order = {ordered}")
             self._connection.execute(f"COPY ({sql}) TO {literal(str(path))} ({options})")
