@@ -29,7 +29,7 @@ ALLOWED = {
     "counts": {"errors", "checks", "kinds", "progress", "engines", "storage"},
     "survey": {"errors", "checks", "engines", "counts"},
     "counting": {"errors", "checks", "progress", "engines", "counts", "survey"},
-    "lookup": {"compiling"},
+    "lookup": {"errors", "compiling", "kinds"},
     "codebook": {"errors", "checks", "kinds", "progress", "folds", "engines", "storage", "counts", "lookup"},
     "loading": {"errors", "kinds", "engines", "storage", "counts", "lookup", "codebook"},
     "fitting": {

@@ -26,8 +26,8 @@ from vocabfold.counts import in_rows, to_rows
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
 from vocabfold.folds import html_table, summaries
-from vocabfold.kinds import KINDS, as_kind
-from vocabfold.lookup import Index
+from vocabfold.kinds import KINDS
+from vocabfold.lookup import Index, is_plain, of_kind
 from vocabfold.progress import track
 
 UNSEEN = ("other", "own", "error")
@@ -223,7 +223,7 @@ class Codebook:
         The first call for a column loads it. Then every value takes O(log n).
         """
         column = self._column(name)
-        array, is_foreign = _of_kind(name, column.kind, values)
+        array, is_foreign = of_kind(name, column.kind, values)
         ids = self._index(name).find(array, -1)
         ids[is_foreign] = -1
         is_unseen = ids < 0
@@ -255,7 +255,7 @@ class Codebook:
                 raise InputError(
                     f"the row lacks the column {name!r}; give None where a value is missing."
                 ) from None
-            if not _is_plain(column.kind, value):
+            if not is_plain(column.kind, value):
                 ids[name] = int(self.ids(name, [value])[0])
                 continue
             id = self._index(name).find_one(value, -1)
@@ -346,46 +346,6 @@ class Codebook:
             head = f"{column.kind} {column.size} {column.other} {borders or '-'} {self.hashes[name]}"
             lines.append(f"{head} {len(name.encode())} {name}")
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _is_plain(kind: str, value: Any) -> bool:
-    """Tell whether a value is as the column holds it, or None, so that it can be looked up without detours."""
-    if kind == "integer":
-        return value is None or (type(value) is int and -(2**63) <= value < 2**63)
-    if kind == "float":
-        return value is None or (type(value) is float and value == value)
-    return value is None or type(value) is {"text": str, "boolean": bool}.get(kind)
-
-
-def _inferred(values: Any, kind: str) -> pa.Array:
-    """Return values as an Arrow array of the type that they have."""
-    try:
-        return pa.array(values, from_pandas=True)
-    except OverflowError:
-        if kind != "unsigned":
-            raise
-        return pa.array(values, KINDS[kind].arrow, from_pandas=True)  # large numbers are not tried as unsigned
-
-
-def _of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Return values as an Arrow array of a column's kind, and which of them that kind cannot hold."""
-    try:
-        if isinstance(values, str | bytes | Mapping):
-            raise TypeError
-        array = values.to_arrow() if hasattr(values, "to_arrow") else values
-        if not isinstance(array, pa.Array | pa.ChunkedArray):
-            array = _inferred(array, kind)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError) as error:
-        raise InputError(
-            f"column {name!r}: values must be a list or array of {kind} values, got {short(values)}."
-        ) from error
-    converted = as_kind(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array, kind)
-    if converted is None:
-        raise InputError(
-            f"column {name!r} holds {kind} values, got {array.type}; values of another type never match, "
-            "so convert them first."
-        )
-    return converted
 
 
 def sorted_by_value(sql: str, columns: str = "value, id, neg, pos") -> str:

@@ -6,6 +6,8 @@ the bytes of the values, and per value 4 bytes for where it ends and 4 for its i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.compiling import inlined, kernel
+from vocabfold.errors import InputError
+from vocabfold.kinds import KINDS, as_kind
 
 _SHORT = 2**31  # bytes of text that 32-bit offsets reach
 
@@ -70,6 +74,46 @@ class Index:
             if place == self._keys.size or self._keys[place] != value:
                 place = -1
         return int(self._ids[place + self._n_missing]) if place >= 0 else default
+
+
+def is_plain(kind: str, value: Any) -> bool:
+    """Tell whether a value is as the column holds it, or None, so that it can be looked up without detours."""
+    if kind == "integer":
+        return value is None or (type(value) is int and -(2**63) <= value < 2**63)
+    if kind == "float":
+        return value is None or (type(value) is float and value == value)
+    return value is None or type(value) is {"text": str, "boolean": bool}.get(kind)
+
+
+def _inferred(values: Any, kind: str) -> pa.Array:
+    """Return values as an Arrow array of the type that they have."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except OverflowError:
+        if kind != "unsigned":
+            raise
+        return pa.array(values, KINDS[kind].arrow, from_pandas=True)  # large numbers are not tried as unsigned
+
+
+def of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return values as an Arrow array of a column's kind, and which of them that kind cannot hold."""
+    try:
+        if isinstance(values, str | bytes | Mapping):
+            raise TypeError
+        array = values.to_arrow() if hasattr(values, "to_arrow") else values
+        if not isinstance(array, pa.Array | pa.ChunkedArray):
+            array = _inferred(array, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError) as error:
+        raise InputError(
+            f"column {name!r}: values must be a list or array of {kind} values, got {short(values)}."
+        ) from error
+    converted = as_kind(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array, kind)
+    if converted is None:
+        raise InputError(
+            f"column {name!r} holds {kind} values, got {array.type}; values of another type never match, "
+            "so convert them first."
+        )
+    return converted
 
 
 def _keys(values: pa.ChunkedArray) -> Any:
