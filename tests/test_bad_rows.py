@@ -220,9 +220,16 @@ def test_types_that_are_no_values(tmp_path, column):
         assert vf.count(data, "y").features == ("site",)
 
 
-def test_instants_finer_than_a_microsecond():
+def test_instants_finer_than_a_microsecond(tmp_path):
     table = TABLE.append_column("t", pa.array([1, 2, 3, 4], pa.timestamp("ns")))
     refused(r"column 't' has instants finer than a microsecond; round them first\.$", table, features=["t"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    for unit in ("s", "ms", "us"):
+        coarse = TABLE.append_column("t", pa.array([1, 2, 3, 4], pa.timestamp(unit)))
+        pq.write_table(coarse, tmp_path / "b.parquet")
+        for names in ("ab", "ba"):
+            paths = [tmp_path / f"{name}.parquet" for name in names]
+            refused(r"column 't' has instants finer than a microsecond; round", paths, features=["t"])
 
 
 def test_names_that_cannot_be_told_apart(tmp_path):

@@ -241,8 +241,7 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
     CodebookError
         The folder is missing, damaged, changed by hand, or newer than this release.
     """
-    folder, header, provenance = storage.load(path, storage.COUNTS)
-    sources = provenance.get("sources", [])
+    folder, header, sources = storage.load(path, storage.COUNTS)
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}
         files = {
@@ -269,7 +268,7 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
         label=header["label"],
         positive=header["positive"],
         **numbers,
-        sources=tuple(str(name) for name in sources) if isinstance(sources, list) else (),
+        sources=sources,
         parts=(part,),
         memory_limit=parse_memory(memory_limit),
     )

@@ -86,7 +86,7 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
     Every byte is read once and checked against its sha256. Nothing in a codebook is ever executed.
     """
     limit = parse_memory(memory_limit)
-    folder, header, provenance = storage.load(path, storage.CODEBOOK)
+    folder, header, sources = storage.load(path, storage.CODEBOOK)
     try:
         columns = {entry["name"]: _column(entry) for entry in header["columns"]}
         _require(len(columns) == len(header["columns"]) > 0, "columns")
@@ -97,7 +97,6 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
         _require(header["units_per_row"] in (1, FRACTIONS), "units_per_row")
         masses = [_typed(header[side], int, side) for side in ("neg", "pos")]
         _require(min(masses) > 0 and sum(masses) <= MAX_UNITS, "neg and pos")
-        sources = provenance.get("sources")
         book = Codebook(
             columns=columns,
             gap=_typed(header["gap"], float, "gap"),
@@ -108,7 +107,7 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
             neg=masses[0],
             pos=masses[1],
             store=SavedStore(files, columns),
-            sources=tuple(map(str, sources)) if isinstance(sources, list) else (),
+            sources=sources,
             memory_limit=limit,
             hashes=hashes,
         )

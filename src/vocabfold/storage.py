@@ -138,12 +138,12 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
                 folder.rmdir()  # if nothing was saved to it
 
 
-def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Json]:
-    """Return a folder, its header and its provenance, after checking that every byte is the one written."""
+def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, tuple[str, ...]]:
+    """Return a folder, its header and its sources, after checking that every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header
-    before = None
     while True:
+        content = None
         try:
             if not file.is_file():
                 raise _absent(folder, layout)
@@ -153,12 +153,10 @@ def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Json
             header = _parse(file, content, layout)
             for entry in _entries(file, header):
                 _check_file(folder, entry)
-            return folder, header, _provenance(folder, content)
+            return folder, header, _sources(folder, content)
         except (CodebookError, OSError) as error:
             # If the header has changed meanwhile, someone was saving: what counts is the new one.
-            now = file.read_bytes() if file.is_file() else None
-            if now is not None and now != before:
-                before = now
+            if content is not None and file.is_file() and file.read_bytes() != content:
                 continue
             if isinstance(error, CodebookError):
                 raise
@@ -351,14 +349,15 @@ def _check_file(folder: Path, entry: Json) -> None:
             raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
 
 
-def _provenance(folder: Path, header: bytes) -> Json:
-    """Return where a folder comes from, if it says so: nothing depends on it."""
+def _sources(folder: Path, header: bytes) -> tuple[str, ...]:
+    """Return what a folder was made from, if it says so: nothing depends on it."""
     file = folder / _PROVENANCE
     with suppress(OSError, ValueError, RecursionError):
         found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else None
         if isinstance(found, dict) and found.get("header") == hashlib.sha256(header).hexdigest():
-            return found
-    return {}
+            sources = found.get("sources")
+            return tuple(map(str, sources)) if isinstance(sources, list) else ()
+    return ()
 
 
 def _reason(error: Exception) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,19 @@ def names(data: Any) -> list[str]:
         return list(data.schema.names)
     if _library(data) != "polars":
         return list(data.columns)
-    try:
+    with reading(described(data)):
         return list(data.collect_schema().names())
-    except Exception as error:  # whatever a lazy frame may run into
-        raise InputError(f"{described(data)} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Say that the caller's own query failed, whatever it ran into."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
@@ -51,10 +61,8 @@ def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
         objects = [name for name in names if str(data.collect_schema()[name]) == "Object"]
         if objects:
             raise _mixed(objects[0], data.lazy().select(objects[0]).collect()[objects[0]].to_list())
-        try:
+        with reading(described(data)):
             return data.lazy().select(list(names)).collect().to_arrow()
-        except Exception as error:  # whatever a lazy frame may run into
-            raise InputError(f"{described(data)} cannot be read: {str(error).splitlines()[0]}") from error
     return pa.table([_from_pandas(name, data[name]) for name in names], list(names))
 
 

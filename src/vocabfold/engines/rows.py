@@ -158,9 +158,11 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
                 types[name].add(type)
         if numbered and {name.lower() for name in first.names} & _NUMBERING:
             return _from_dataset(engine, ds.dataset(paths, first)).open(names, numbered)
-        # A column of several widths is read with the widest, not with that of the first file.
+        # A column of several widths is read with the widest, not with that of the first file; nanoseconds in
+        # any of them must be looked at.
         is_uneven = any(len(found) > 1 for found in types.values())
-        columns = {name: _column(name, max(types[name], key=str), identifier(name)) for name in names}
+        finest = {name: max(found, key=lambda type: "[ns" in str(type)) for name, found in types.items()}
+        columns = {name: _column(name, finest[name], identifier(name)) for name in names}
         number = f"(file_row_number + list_extract({starts[:-1]}, (file_index + 1)::BIGINT))"
         number = number if len(paths) > 1 else "file_row_number"
         return Rows(parquet(paths, union_by_name=is_uneven), columns, number)
@@ -204,15 +206,11 @@ def _from_relation(engine: Engine, data: duckdb.DuckDBPyRelation) -> Source:
     name = "the DuckDB relation"
 
     def read(names: Sequence[str]) -> pa.RecordBatchReader:
-        try:
+        with frames.reading(name):
             return data.project(", ".join(map(identifier, names))).to_arrow_reader(_BATCH)
-        except duckdb.Error as error:
-            raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from error
 
-    try:
+    with frames.reading(name):
         return _from_stream(engine, name, data.columns, read)
-    except duckdb.Error as error:
-        raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def _from_stream(
