@@ -29,7 +29,8 @@ ALLOWED = {
     "counts": {"errors", "checks", "kinds", "progress", "engines", "storage"},
     "survey": {"errors", "checks", "engines", "counts"},
     "counting": {"errors", "checks", "progress", "engines", "counts", "survey"},
-    "lookup": {"errors", "compiling", "kinds"},
+    "searching": {"compiling"},
+    "lookup": {"errors", "kinds", "searching"},
     "codebook": {"errors", "checks", "kinds", "progress", "folds", "engines", "storage", "counts", "lookup"},
     "loading": {"errors", "kinds", "engines", "storage", "counts", "lookup", "codebook"},
     "fitting": {

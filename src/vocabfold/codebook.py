@@ -115,7 +115,7 @@ class Codebook:
     sources: tuple[str, ...] = ()
     memory_limit: int | None = None
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
-    _indexes: dict[str, Index] = field(default_factory=dict)
+    indexes: dict[str, Index] = field(default_factory=dict)  # of the columns that are in memory
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -224,13 +224,19 @@ class Codebook:
         """
         column = self._column(name)
         array, is_foreign = of_kind(name, column.kind, values)
-        ids = self._index(name).find(array, -1)
+        index = self.index(name)
+        index.prepare(len(array))
+        ids = index.find(array)
         ids[is_foreign] = -1
+        return self.resolved(name, ids, array)
+
+    def resolved(self, name: str, ids: NDArray[np.int32], values: pa.Array) -> NDArray[np.int32]:
+        """Return the ids of values with `other` in the place of -1, which stands for one that is not there."""
         is_unseen = ids < 0
         if is_unseen.any():
             if self.settings["unseen"] == "error":
-                raise _unseen(name, array[int(np.argmax(is_unseen))].as_py())
-            ids[is_unseen] = column.other
+                raise _unseen(name, values[int(np.argmax(is_unseen))].as_py())
+            ids[is_unseen] = self.columns[name].other
         return ids
 
     def row(self, row: Mapping[str, Any]) -> dict[str, int]:
@@ -258,13 +264,88 @@ class Codebook:
             if not is_plain(column.kind, value):
                 ids[name] = int(self.ids(name, [value])[0])
                 continue
-            id = self._index(name).find_one(value, -1)
+            id = self.index(name).find_one(value)
             if id < 0:
                 if self.settings["unseen"] == "error":
                     raise _unseen(name, value)
                 id = column.other
             ids[name] = id
         return ids
+
+    def transform(
+        self,
+        data: Any,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        offset_ids: bool = False,
+        only_ids: bool = False,
+        expect: str | None = None,
+        preset: str | None = None,
+        overwrite: bool = True,
+        memory_limit: int | str | None = None,
+    ) -> Any:
+        """Replace the values of the codebook's columns by their ids; rows keep their order.
+
+        Parameters
+        ----------
+        data : frame, or anything that `count` takes
+            Columns are found by their names; there may be others, which stay as they are.
+        out : path, optional
+            Where to write the result: a file that ends in .parquet, .csv or .tsv (the last two also with .gz or
+            .zst), or, with a / at its end, a folder for one file per input file, of the same name. Without it,
+            data must be a frame.
+        offset_ids : bool
+            Number the ids over all columns, as `offsets` says, for one embedding table.
+        only_ids : bool
+            Leave all other columns out.
+        expect : str, optional
+            The digest that the codebook must have: that of the model's training.
+        preset : {"criteo"}, optional
+            As for `count`.
+        overwrite : bool
+            Replace files that exist, instead of refusing.
+        memory_limit : int or str, optional
+            As for `count`; by default that of the codebook.
+
+        Returns
+        -------
+        frame or Transformed
+            Without `out`, a frame of the same kind, with int32 ids. Otherwise what was written: its `paths`,
+            `rows`, and per column the number of `unseen` rows.
+
+        Raises
+        ------
+        InputError
+            A column is missing or of another type, the output cannot be written, or, with unseen="error", a
+            value is not in the codebook. Nothing is left behind.
+
+        Notes
+        -----
+        Files are read in batches. A Parquet file carries the digest of the codebook in its metadata, under
+        "vocabfold.digest".
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import vocabfold as vf
+        >>> rows = pa.table({"site": ["a", "b", "a", "c"], "click": [1, 0, 1, 1]})
+        >>> book = vf.fit(vf.count(rows, "click"), budget=2)
+        >>> book.transform(rows).to_pydict()
+        {'site': [1, 0, 1, 1], 'click': [1, 0, 1, 1]}
+        """
+        from vocabfold.transform import transform
+
+        return transform(
+            self,
+            data,
+            out,
+            offset_ids=offset_ids,
+            only_ids=only_ids,
+            expect=expect,
+            preset=preset,
+            overwrite=overwrite,
+            memory_limit=memory_limit,
+        )
 
     def members(self, name: str, id: int, limit: int | None = None) -> list[Any]:
         """Return the values that have an id, those with most rows first; at most `limit` of them.
@@ -322,11 +403,11 @@ class Codebook:
         checks.known("column", [name], self.features, "the codebook")
         return self.columns[name]
 
-    def _index(self, name: str) -> Index:
-        index = self._indexes.get(name)
-        if index is None:
-            index = self._indexes[name] = self.store.index(name)
-        return index
+    def index(self, name: str) -> Index:
+        """Return the values of a column and their ids, in memory from then on."""
+        if name not in self.indexes:
+            self.indexes[name] = self.store.index(name)
+        return self.indexes[name]
 
     def _row_hash(self, engine: Engine, name: str) -> str:
         """Return the sum modulo 2**256 of the sha256 of each value with its id and counts."""

@@ -22,6 +22,7 @@ def inlined(function: _Function) -> _Function:
 
 
 def _compile(function: _Function, **options: Any) -> _Function:
+    options["nogil"] = True  # kernels touch arrays alone, so that threads may run them side by side
     options["error_model"] = "numpy"  # no test for zero before each division: kernels never divide by it
     try:
         return cast(_Function, njit(cache=True, **options)(function))

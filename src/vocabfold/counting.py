@@ -16,12 +16,11 @@ from vocabfold import checks
 from vocabfold.counts import Counts, Part
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Rows, Source, source
-from vocabfold.engines.text import CRITEO, CRITEO_NAMES, MIXED
+from vocabfold.engines.text import CRITEO_NAMES, MIXED, PRESETS
 from vocabfold.errors import InputError
 from vocabfold.progress import track
 from vocabfold.survey import MAX_FOLDS, Target, look_over
 
-PRESETS = (CRITEO,)
 _KEPT_SHARE = 1 / 8  # of the memory limit, in which counts are kept; all others go to disk,
 _MANY_ROWS = 2**23  # and so do all counts of more rows than this
 _MAX_SHOWN = 20  # names in an error

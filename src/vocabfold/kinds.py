@@ -63,7 +63,12 @@ def kind_of(type: pa.DataType) -> str | None:
 _NUMBERS = {"integer", "unsigned", "float"}
 
 
-def as_kind(array: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_]] | None:
+def is_comparable(found: str | None, kind: str) -> bool:
+    """Tell whether values of one kind can be values of another: numbers are compared by value."""
+    return found in (kind, "missing") or {found, kind} <= _NUMBERS
+
+
+def as_kind(array: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_] | slice] | None:
     """Return an array as a kind, and which entries that kind cannot hold (1.5 as an integer).
 
     Only numbers change their kind, by value; None for arrays of any other kind.
@@ -71,12 +76,12 @@ def as_kind(array: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_]] | 
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     found, target = kind_of(array.type), KINDS[kind].arrow
+    if not is_comparable(found, kind):
+        return None
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), None, array)
-    if found == "missing":
-        return pa.nulls(len(array), target), np.zeros(len(array), bool)
-    if found != kind and not {found, kind} <= _NUMBERS:
-        return None
+    if array.type == target or kind == "text" or found == "missing":
+        return array.cast(target), slice(0)
     converted = array.cast(target, safe=False)
     is_same = np.asarray(pc.equal(converted.cast(array.type, safe=False), array).fill_null(True))
     if found != kind:  # as a signed integer, a large unsigned one would be negative

@@ -1,7 +1,8 @@
-"""Values -> ids by binary search: what serving needs, without a copy of the column as Python objects.
+"""Values -> ids: what serving and transform need, without a copy of the column as Python objects.
 
 A column of ten million texts is two flat arrays: nothing is built when a codebook is loaded, and the memory is
-the bytes of the values, and per value 4 bytes for where it ends and 4 for its id.
+the bytes of the values, and per value 4 bytes for where it ends and 4 for its id. A few values are found by
+binary search; before many are looked up, a hash table is built, of 12 to 24 bytes per value.
 """
 
 from __future__ import annotations
@@ -14,66 +15,100 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vocabfold.compiling import inlined, kernel
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS, as_kind
 
 _SHORT = 2**31  # bytes of text that 32-bit offsets reach
-
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[np.signedinteger[Any]]
+_SEARCHES = 1 / 8  # per value of the column: from there on, building a table is quicker than searching
 
 
 class Index:
-    """The values of a column, sorted (missing first, if it is there), and their ids."""
+    """The values of a column, sorted (missing first, if it is there), and their ids.
+
+    The compiled loops are imported where they are called: who only looks at a codebook does without numba.
+    """
 
     def __init__(self, values: pa.ChunkedArray, ids: NDArray[np.int32]) -> None:
         self._n_missing = int(values.null_count)
         self._begins_missing = self._n_missing > 0 and not values[0].is_valid
         self._is_text = pa.types.is_string(values.type)
-        self._keys = _keys(values.slice(self._n_missing))
+        present = values.slice(self._n_missing)
+        if self._is_text and values.nbytes >= _SHORT:
+            present = present.cast(pa.large_string())
+        self._keys: Any = (_texts if self._is_text else _numbers)(present.combine_chunks())
         self._ids = ids
+        self._n_wanted = 0
+        self._slots: NDArray[np.uint64] | None = None  # the table; an empty one: the values do not allow it
 
     @property
     def is_sorted(self) -> bool:
         """Tell whether all values are in order and none comes twice, as the search needs it."""
+        from vocabfold.searching import is_rising
+
         if self._n_missing > 1 or (self._n_missing and not self._begins_missing):
             return False
         if self._is_text:
-            return bool(_is_rising(*self._keys))
+            return bool(is_rising(*self._keys))
         return bool((self._keys[1:] > self._keys[:-1]).all())
 
-    def find(self, values: pa.Array, default: int) -> NDArray[np.int32]:
-        """Return the id of each value, which are of the column's Arrow type; the default if it is not there."""
-        is_missing = np.asarray(values.is_null())
-        wanted = _keys(pa.chunked_array([values.drop_null()], values.type))
-        if self._is_text:
-            places = _search(*self._keys, *wanted)
-        else:
-            # The last key that is not above the wanted one: the one itself, or it is not there.
-            places = np.searchsorted(self._keys, wanted, side="right") - 1
-            is_there = places >= 0
-            is_there[is_there] = self._keys[places[is_there]] == wanted[is_there]
-            places[~is_there] = -1
-        ids = np.full(len(values), default, np.int32)
-        if self._n_missing:
-            ids[is_missing] = self._ids[0]
-        is_found = places >= 0
-        ids[np.flatnonzero(~is_missing)[is_found]] = self._ids[places[is_found] + self._n_missing]
+    @property
+    def nbytes(self) -> int:
+        """The memory it takes, with its table."""
+        keys = self._keys if self._is_text else (self._keys,)
+        return int(sum(part.nbytes for part in keys)) + self._ids.nbytes + 16 * self._ids.size
+
+    def prepare(self, n_wanted: int) -> None:
+        """Build the table, if so many values more make it worth while."""
+        from vocabfold.searching import tabulate, tabulate_numbers
+
+        self._n_wanted += n_wanted
+        if self._slots is None and self._n_wanted > self._ids.size * _SEARCHES:
+            self._slots = tabulate(*self._keys) if self._is_text else tabulate_numbers(_words(self._keys))
+
+    def find(self, values: pa.Array) -> NDArray[np.int32]:
+        """Return the id of each value, which are of the column's Arrow type; -1 if it is not there."""
+        places = self._places_of_texts(values) if self._is_text else self._places_of_numbers(values)
+        ids = self._ids[places + self._n_missing] if self._ids.size else np.empty(len(values), np.int32)
+        ids[places < 0] = -1
+        if values.null_count:
+            ids[np.asarray(values.is_null())] = self._ids[0] if self._n_missing else -1
         return ids
 
-    def find_one(self, value: str | float | None, default: int) -> int:
+    def _places_of_texts(self, values: pa.Array) -> NDArray[np.int64]:
+        from vocabfold.searching import find, search
+
+        (text, offsets), (wanted, wanted_offsets) = self._keys, _texts(values)
+        if self._slots is None or not self._slots.size:
+            return search(text, offsets, wanted, wanted_offsets)
+        return find(self._slots, text, offsets, wanted, wanted_offsets)
+
+    def _places_of_numbers(self, values: pa.Array) -> NDArray[np.int64]:
+        from vocabfold.searching import find_numbers
+
+        wanted = _numbers(values)
+        if self._slots is not None and self._slots.size:
+            return find_numbers(self._slots, _words(self._keys), _words(wanted))
+        # The last key that is not above the wanted one: the one itself, or it is not there.
+        places: NDArray[np.int64] = np.searchsorted(self._keys, wanted, side="right") - 1
+        is_there = places >= 0
+        is_there[is_there] = self._keys[places[is_there]] == wanted[is_there]
+        places[~is_there] = -1
+        return places
+
+    def find_one(self, value: str | float | None) -> int:
         """Return the id of one value, quickly: a text, a number or a boolean, as the column holds, or None."""
         if value is None:
-            return int(self._ids[0]) if self._n_missing else default
+            return int(self._ids[0]) if self._n_missing else -1
         if self._is_text:
+            from vocabfold.searching import search_one
+
             text, offsets = self._keys
-            place = _search_one(text, offsets, np.frombuffer(value.encode(errors="surrogatepass"), np.uint8))  # type: ignore[union-attr]
+            place = search_one(text, offsets, np.frombuffer(value.encode(errors="surrogatepass"), np.uint8))  # type: ignore[union-attr]
         else:
             place = int(self._keys.searchsorted(value))
             if place == self._keys.size or self._keys[place] != value:
                 place = -1
-        return int(self._ids[place + self._n_missing]) if place >= 0 else default
+        return int(self._ids[place + self._n_missing]) if place >= 0 else -1
 
 
 def is_plain(kind: str, value: Any) -> bool:
@@ -95,7 +130,7 @@ def _inferred(values: Any, kind: str) -> pa.Array:
         return pa.array(values, KINDS[kind].arrow, from_pandas=True)  # large numbers are not tried as unsigned
 
 
-def of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_]]:
+def of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.bool_] | slice]:
     """Return values as an Arrow array of a column's kind, and which of them that kind cannot hold."""
     try:
         if isinstance(values, str | bytes | Mapping):
@@ -116,67 +151,34 @@ def of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.boo
     return converted
 
 
-def _keys(values: pa.ChunkedArray) -> Any:
-    """Return values of which none is missing as an array; text as its bytes and where each value begins."""
-    if not pa.types.is_string(values.type):
-        return np.ascontiguousarray(values.to_numpy())
-    is_long = values.nbytes >= _SHORT
-    array = values.cast(pa.large_string()).combine_chunks() if is_long else values.combine_chunks()
-    _, offsets, data = array.buffers()
-    first = np.frombuffer(offsets, np.int64 if is_long else np.int32)[array.offset :][: len(array) + 1]
+def _texts(values: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Return texts as their bytes and where each begins; a missing one as any text."""
+    is_long = pa.types.is_large_string(values.type)
+    _, offsets, data = values.buffers()
+    first = np.frombuffer(offsets, np.int64 if is_long else np.int32)[values.offset :][: len(values) + 1]
     text = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
     for part in (text, first):
-        part.flags.writeable = False  # numba compiles once for arrays of one kind
+        part.flags.writeable = False  # the loops are compiled once for arrays of one kind
     return text, first
 
 
-@inlined
-def _compare(text: Bytes, begin: int, end: int, other: Bytes, other_begin: int, other_end: int) -> int:
-    """Return -1, 0 or 1 as the bytes of one text are below, equal to or above those of another."""
-    length, other_length = end - begin, other_end - other_begin
-    for i in range(min(length, other_length)):
-        a, b = text[begin + i], other[other_begin + i]
-        if a != b:
-            return -1 if a < b else 1
-    if length == other_length:
-        return 0
-    return -1 if length < other_length else 1
+def _numbers(values: pa.Array) -> NDArray[Any]:
+    """Return numbers, booleans, dates or instants as numbers of eight bytes; a missing one as any number."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.uint8())
+    elif pa.types.is_date(values.type):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.view(pa.int64())
+    if not len(values):
+        return np.empty(0, np.int64)
+    numbers = np.frombuffer(values.buffers()[1], values.type.to_pandas_dtype())[values.offset :][: len(values)]
+    if numbers.dtype.kind == "f":
+        return numbers + 0.0  # which makes one zero of two
+    return numbers if numbers.itemsize == 8 else numbers.astype(np.int64)
 
 
-@inlined
-def _place(text: Bytes, offsets: Offsets, wanted: Bytes, begin: int, end: int) -> int:
-    low, high = 0, offsets.size - 1
-    while low < high:
-        middle = (low + high) // 2
-        sign = _compare(text, offsets[middle], offsets[middle + 1], wanted, begin, end)
-        if sign == 0:
-            return middle
-        if sign < 0:
-            low = middle + 1
-        else:
-            high = middle
-    return -1
-
-
-@kernel
-def _search_one(text: Bytes, offsets: Offsets, wanted: Bytes) -> int:
-    """Return the place of one text among sorted ones, or -1."""
-    return _place(text, offsets, wanted, 0, wanted.size)
-
-
-@kernel
-def _search(text: Bytes, offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets) -> NDArray[np.int64]:
-    """Return the place of each wanted text among sorted ones, or -1."""
-    places = np.empty(wanted_offsets.size - 1, np.int64)
-    for i in range(places.size):
-        places[i] = _place(text, offsets, wanted, wanted_offsets[i], wanted_offsets[i + 1])
-    return places
-
-
-@kernel
-def _is_rising(text: Bytes, offsets: Offsets) -> bool:
-    """Tell whether every text is above the one before."""
-    for i in range(1, offsets.size - 1):
-        if _compare(text, offsets[i - 1], offsets[i], text, offsets[i], offsets[i + 1]) >= 0:
-            return False
-    return True
+def _words(numbers: NDArray[Any]) -> NDArray[np.uint64]:
+    words = numbers.view(np.uint64)
+    words.flags.writeable = False
+    return words

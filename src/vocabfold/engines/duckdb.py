@@ -108,6 +108,18 @@ class Engine:
         except _FAILURES as error:
             raise self._explained(error) from error
 
+    def write_csv(self, reader: pa.RecordBatchReader, path: Path, separator: str, compression: str) -> None:
+        """Write batches to a text file, in their order; only fields that need quotes get them."""
+        options = f"FORMAT csv, HEADER, DELIMITER {literal(separator)}, COMPRESSION {compression}"
+        rows = self.table(reader)
+        try:
+            self._connection.execute("SET preserve_insertion_order = true")
+            self._connection.execute(
+                f"COPY (SELECT * FROM {rows}) TO {literal(str(path))} ({options}, USE_TMP_FILE false)"
+            )
+        except _FAILURES as error:
+            raise self._explained(error) from error
+
     def table(self, data: object) -> str:
         """Return the name under which queries find an Arrow table, reader or dataset."""
         name = f"table_{self._n_tables}"
@@ -135,7 +147,7 @@ class Engine:
                 f"temporary files than {tempfile.gettempdir()} has; raise memory_limit, or set TMPDIR."
             )
         if "no space left" in text.lower():
-            return InputError(f"the disk is full while writing temporary files to {tempfile.gettempdir()}.")
+            return InputError(f"the disk is full: temporary files go to {tempfile.gettempdir()}.")
         first = re.sub(r"^[A-Za-z ]+ Error: ", "", text.strip().split("\n")[0])[:_MAX_MESSAGE]
         return InputError(f"{self.subject} cannot be read: {first.rstrip('.')}.")
 

@@ -47,13 +47,11 @@ def format_of(files: Sequence[Path], *, text: str | None = None) -> str:
     """Return the format of all the files, by the ends of their names; `text` is that of all but Parquet."""
     formats: dict[str, Path] = {}
     for file in files:
-        name = file.name.lower()
-        for compression in _COMPRESSIONS:
-            name = name.removesuffix(compression)
-        found = _FORMATS.get(Path(name).suffix)
+        name = _unpacked(file)
+        found = _FORMATS.get(Path(name).suffix.lower())
         if found != PARQUET and text:
             found = text
-        if found is None or (found == PARQUET and name != file.name.lower()):
+        if found is None or (found == PARQUET and name != file.name):
             raise InputError(
                 f"the format of {file} cannot be told from its name; it must end in .parquet, .csv, .tsv or "
                 ".jsonl, and all but .parquet may be followed by .gz or .zst."
@@ -63,6 +61,15 @@ def format_of(files: Sequence[Path], *, text: str | None = None) -> str:
         (one, file), (other, other_file) = list(formats.items())[:2]
         raise InputError(f"{file} is {one} and {other_file} is {other}; count them apart and add the counts.")
     return next(iter(formats))
+
+
+def bare_name(file: Path) -> str:
+    """Return the name of a file without the ends that tell its format and compression."""
+    return Path(_unpacked(file)).stem
+
+
+def _unpacked(file: Path) -> str:
+    return file.stem if file.suffix.lower() in _COMPRESSIONS else file.name
 
 
 def footer(file: Path) -> tuple[pa.Schema, int]:

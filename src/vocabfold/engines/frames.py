@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vocabfold.errors import InputError
 
@@ -28,6 +29,11 @@ def stream(data: Any) -> pa.RecordBatchReader | None:
 def described(data: Any) -> str:
     """Return what messages call a frame."""
     return f"the {_library(data).replace('pyarrow', 'Arrow')} {type(data).__name__}"
+
+
+def is_lazy(data: Any) -> bool:
+    """Tell whether a frame is a query that has not been run."""
+    return _library(data) == "polars" and type(data).__name__ == "LazyFrame"
 
 
 def names(data: Any) -> list[str]:
@@ -64,6 +70,23 @@ def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
         with reading(described(data)):
             return data.lazy().select(list(names)).collect().to_arrow()
     return pa.table([_from_pandas(name, data[name]) for name in names], list(names))
+
+
+def replaced(data: Any, columns: Mapping[str, NDArray[Any]], only: bool) -> Any:
+    """Return a frame of the same kind with some columns replaced, and without all others, if so asked."""
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        for name, values in columns.items():
+            data = data.set_column(data.schema.get_field_index(name), name, pa.array(values))
+        return data.select(list(columns)) if only else data
+    if _library(data) == "polars":
+        import polars  # which the caller has
+
+        series = [polars.Series(name, values) for name, values in columns.items()]
+        return data.select(series) if only else data.with_columns(series)
+    frame = (data[list(columns)] if only else data).copy(deep=False)
+    for name, values in columns.items():
+        frame[name] = values
+    return frame
 
 
 def _from_pandas(name: str, series: Any) -> pa.Array | pa.ChunkedArray:

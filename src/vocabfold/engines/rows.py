@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from vocabfold.engines import files, frames, text
+from vocabfold.engines import files, frames, streams, text
 from vocabfold.engines.duckdb import Engine, identifier, literal, parquet
+from vocabfold.engines.streams import Stream
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS, kind_of
 
@@ -53,6 +54,9 @@ class Source:
     name: str
     names: Sequence[str]
     open: Callable[[Sequence[str], bool], Rows]  # (columns, are the numbers of the rows needed)
+    stream: Callable[[Sequence[str], Mapping[str, str], bool], Stream]
+    # (columns, the kinds of those to be looked up, do all others of a text file stay text)
+    is_text: bool = False  # which is read as a whole before it is streamed
     has_header: bool = False  # a first line with the names, which could be missing
 
     @property
@@ -136,7 +140,21 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         }
         return Rows(parquet([staged]), columns, "file_row_number")
 
-    return Source(name, table.names, open, has_header=format in (files.CSV, files.TSV))
+    def stream(names: Sequence[str], kinds: Mapping[str, str], verbatim: bool) -> Stream:
+        staged = engine.folder / "rows.parquet"
+        found = table.stage(names, staged, ordered=True, whole=True)
+        types = {}
+        for name, (kind, _, _) in zip(names, found, strict=True):
+            wanted = kinds.get(name, "text" if verbatim else None)
+            # Digits are text where the codebook holds texts; JSON says itself what its values are.
+            is_wanted = wanted is not None and (
+                kind == "missing" or (wanted == "text" and format != files.JSON)
+            )
+            types[name] = KINDS[str(wanted) if is_wanted else kind or "text"].arrow
+        return streams.from_staged(staged, types)
+
+    has_header = format in (files.CSV, files.TSV)
+    return Source(name, table.names, open, stream, is_text=True, has_header=has_header)
 
 
 def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
@@ -167,7 +185,12 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
         number = number if len(paths) > 1 else "file_row_number"
         return Rows(parquet(paths, union_by_name=is_uneven), columns, number)
 
-    return Source(source_name, files.footer(paths[0])[0].names, open)
+    return Source(
+        source_name,
+        files.footer(paths[0])[0].names,
+        open,
+        lambda names, _, __: streams.from_parquet(paths, names),
+    )
 
 
 def _from_frame(engine: Engine, data: Any) -> Source:
@@ -184,7 +207,12 @@ def _from_frame(engine: Engine, data: Any) -> Source:
             table = table.append_column("row", pa.array(np.arange(table.num_rows)))
         return Rows(engine.table(table), columns, "row")
 
-    return Source(frames.described(data), frames.names(data), open)
+    return Source(
+        frames.described(data),
+        frames.names(data),
+        open,
+        lambda names, _, __: streams.from_table(frames.to_arrow(data, names)),
+    )
 
 
 def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
@@ -199,7 +227,7 @@ def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
         columns = {name: _column(name, data.schema.field(name).type, identifier(name)) for name in names}
         return Rows(engine.table(data), columns, "NULL")
 
-    return Source(ordered.name, ordered.names, open)
+    return Source(ordered.name, ordered.names, open, ordered.stream)
 
 
 def _from_relation(engine: Engine, data: duckdb.DuckDBPyRelation) -> Source:
@@ -234,4 +262,6 @@ def _from_stream(
         engine.write(f"SELECT * FROM {stream}", staged, ordered=numbered)
         return Rows(parquet([staged]), columns, "file_row_number")
 
-    return Source(source_name, all_names, open)
+    return Source(
+        source_name, all_names, open, lambda names, _, __: streams.from_reader(source_name, read(list(names)))
+    )

@@ -24,6 +24,7 @@ from vocabfold.engines.duckdb import Engine, file_list, identifier, literal, par
 from vocabfold.errors import InputError
 
 CRITEO = "criteo"
+PRESETS = (CRITEO,)
 MIXED = "mixed types"
 CRITEO_NAMES = ["label", *(f"I{i}" for i in range(1, 14)), *(f"C{i}" for i in range(1, 27))]
 
@@ -84,7 +85,7 @@ class Separated:
             if _header(path, self._separator) != self.names:
                 raise InputError(f"{path} has other columns, or another order of them, than {paths[0]}.")
 
-    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool) -> list[Kind]:
+    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Kind]:
         """Write the named columns as c0, c1, ... to a Parquet file, and return their kinds."""
         is_criteo = self._format == CRITEO
         quote = "" if is_criteo else '"'
@@ -121,13 +122,22 @@ class JsonLines:
         first = _first_object(paths[0])
         self.names = [*first, *sorted(self._types.keys() - first.keys())]
 
-    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool) -> list[Kind]:
-        """Write the named columns as c0, c1, ... to a Parquet file, and return their kinds."""
+    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Kind]:
+        """Write the named columns as c0, c1, ... to a Parquet file, and return their kinds.
+
+        Columns without a kind are left out, or, if the `whole` rows are wanted, become the text of their JSON.
+        """
         found = [self._types[name] for name in names]
         kinds = [_JSON_KINDS.get(type) if isinstance(type, str) else None for type in found]
-        known = [(i, name, kind) for i, (name, kind) in enumerate(zip(names, kinds, strict=True)) if kind]
-        columns = ", ".join(f"{literal(name)}: '{_JSON_TYPES[kind]}'" for _, name, kind in known)
-        chosen = ", ".join(f"{identifier(name)} AS c{i}" for i, name, _ in known)
+        known = [
+            (i, name, _JSON_TYPES[kind] if kind else "JSON")
+            for i, (name, kind) in enumerate(zip(names, kinds, strict=True))
+            if kind or whole
+        ]
+        columns = ", ".join(f"{literal(name)}: '{type}'" for _, name, type in known)
+        chosen = ", ".join(
+            f"{identifier(name)}{'::VARCHAR' * (type == 'JSON')} AS c{i}" for i, name, type in known
+        )
         scan = f"read_json({file_list(self._paths)}, format = 'newline_delimited', columns = {{{columns}}})"
         with _json_errors(self._paths):
             self._engine.write(f"SELECT {chosen} FROM {scan}", staged, ordered=ordered)

@@ -1,0 +1,83 @@
+"""Arrays -> ids: columns of a codebook in memory, as many of them at a time as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.codebook import Codebook
+from vocabfold.errors import InputError
+from vocabfold.kinds import as_kind, is_comparable, kind_of
+from vocabfold.lookup import Index
+from vocabfold.progress import track
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Columns of a codebook, ready to be looked up by several threads."""
+
+    book: Codebook
+    indexes: Mapping[str, Index]
+    offsets: Mapping[str, int]  # what is added to the ids
+    unseen: dict[str, int] = field(default_factory=dict)  # values that were not in the codebook
+
+    def ids(self, name: str, values: pa.Array) -> Ids:
+        """Return the ids of values of a column, whose kind was checked before."""
+        ids = self._find(name, values)
+        n_unseen = int((ids < 0).sum())
+        if n_unseen:
+            self.unseen[name] = self.unseen.get(name, 0) + n_unseen
+            ids = self.book.resolved(name, ids, values)
+        return ids + np.int32(self.offsets[name]) if self.offsets[name] else ids
+
+    def _find(self, name: str, values: pa.Array) -> Ids:
+        if pa.types.is_dictionary(values.type):
+            if len(values.dictionary) > len(values):
+                return self._find(name, values.dictionary_decode())
+            missing = pa.nulls(1, values.type.value_type)
+            of_words: Ids = np.append(self._find(name, values.dictionary), self._find(name, missing))
+            codes = np.asarray(values.indices.cast(pa.int64()).fill_null(len(values.dictionary)))
+            return np.take(of_words, codes)
+        converted = as_kind(values, self.book.columns[name].kind)
+        assert converted is not None, "another kind"
+        ids = self.indexes[name].find(converted[0])
+        ids[converted[1]] = -1
+        return ids
+
+
+def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:
+    """Refuse columns whose values cannot be in the codebook, all together."""
+    problems = [
+        f"column {name!r} holds {found or schema.field(name).type} in {place}, and {column.kind} in the "
+        "codebook; values of another type never match, so convert it first."
+        for name, column in book.columns.items()
+        for found in [kind_of(schema.field(name).type)]
+        if not is_comparable(found, column.kind)
+    ]
+    if problems:
+        raise InputError(" ".join(problems))
+
+
+def loaded(book: Codebook, room: float) -> Iterator[tuple[dict[str, Index], bool]]:
+    """Yield the columns in groups that fit into so many bytes, and whether a group is the last one.
+
+    If all fit at once, the codebook keeps them for the next time.
+    """
+    names = book.features
+    while names:
+        group: dict[str, Index] = {}
+        for name in track(names, "loading the codebook"):
+            index = book.indexes.get(name) or book.store.index(name)
+            if group and sum(held.nbytes for held in group.values()) + index.nbytes > room:
+                break
+            group[name] = index
+        names = names[len(group) :]
+        if len(group) == len(book.features):
+            book.indexes.update(group)
+        yield group, not names

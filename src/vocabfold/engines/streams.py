@@ -1,0 +1,163 @@
+"""Files, tables and readers -> Stream: rows in their order, in batches, with their columns as they are.
+
+DuckDB's scans and joins are free to change the order of rows, and know fewer types than Arrow, so rows that are
+written again are read by Arrow. Texts that a Parquet file holds as dictionaries stay so: each distinct one is
+looked up once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vocabfold.engines import files, frames
+from vocabfold.errors import InputError
+from vocabfold.kinds import kind_of
+
+BATCH_ROWS = 2**17
+BATCH_BYTES = 2**26
+_LEAST_ROWS = 2**10
+_READ_AHEAD = 2**20  # bytes of each column that are read from a file at a time
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows in their order."""
+
+    schema: pa.Schema
+    n_rows: int | None  # if it is known beforehand
+    read: Callable[[Sequence[str], Collection[str]], Iterator[pa.RecordBatch]]
+    # (columns, those which may come as dictionaries)
+    is_lasting: bool = True  # it can be read again
+
+
+def from_table(table: pa.Table) -> Stream:
+    """Return the rows of a table in memory."""
+
+    def read(names: Sequence[str], _: Collection[str]) -> Iterator[pa.RecordBatch]:
+        yield from table.select(list(names)).to_batches(BATCH_ROWS)
+
+    return Stream(table.schema, table.num_rows, read)
+
+
+def from_reader(name: str, reader: pa.RecordBatchReader) -> Stream:
+    """Return the rows of what can be read once."""
+
+    def read(names: Sequence[str], _: Collection[str]) -> Iterator[pa.RecordBatch]:
+        with frames.reading(name):
+            for batch in reader:
+                chosen = batch.select(list(names))
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    yield chosen.slice(start, BATCH_ROWS)
+
+    return Stream(reader.schema, None, read, is_lasting=False)
+
+
+def kept(stream: Stream, path: Path) -> Stream:
+    """Return a stream that can be read again, from a file if need be."""
+    if stream.is_lasting:
+        return stream
+    with pq.ParquetWriter(path, stream.schema) as writer:
+        for batch in stream.read(stream.schema.names, ()):
+            writer.write_batch(batch)
+    return from_parquet([path], stream.schema.names)
+
+
+def from_parquet(paths: Sequence[Path], names: Sequence[str]) -> Stream:
+    """Return the named columns of Parquet files, one file after the other."""
+    footers = [files.footer(path) for path in paths]
+    schema = _chosen(footers[0][0], names)
+    for path, (other, _) in zip(paths, footers, strict=True):
+        lacking = [name for name in names if name not in other.names]
+        if lacking:
+            raise InputError(f"{path} lacks the column {lacking[0]!r}, which {paths[0]} has.")
+        schema = _unified(schema, _chosen(other, names), paths[0], path)
+
+    def read(names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
+        for path in paths:
+            yield from _batches(path, schema, names, dictionaries)
+
+    return Stream(schema, sum(n_rows for _, n_rows in footers), read)
+
+
+def from_staged(path: Path, types: Mapping[str, pa.DataType]) -> Stream:
+    """Return the rows of text files, which were written to a Parquet file as c0, c1, ..., with these types."""
+    schema = pa.schema(types.items())
+
+    def read(names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
+        columns = {f"c{list(types).index(name)}": schema.field(name) for name in names}
+        # Only texts stay dictionaries: all others are cast.
+        texts = {c for c, field in columns.items() if field.name in dictionaries and field.type == pa.string()}
+        for batch in _batches(path, None, list(columns), texts):
+            arrays = [
+                array if column in texts else array.cast(field.type)
+                for array, (column, field) in zip(batch.columns, columns.items(), strict=True)
+            ]
+            yield pa.record_batch(arrays, list(names))
+
+    return Stream(schema, files.footer(path)[1], read)
+
+
+def _chosen(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in names if name in schema.names], schema.metadata)
+
+
+def _unified(schema: pa.Schema, other: pa.Schema, first: Path, path: Path) -> pa.Schema:
+    """Return a schema that holds the columns of both files."""
+    if other.equals(schema):
+        return schema
+    try:
+        return pa.unify_schemas([schema, other], promote_options="permissive")
+    except pa.ArrowException as error:
+        names = [name for name in schema.names if schema.field(name).type != other.field(name).type]
+        raise InputError(
+            f"column {names[0]!r} is {other.field(names[0]).type} in {path} but {schema.field(names[0]).type} "
+            f"in {first}; write them to a folder, or with one type."
+        ) from error
+
+
+def _batches(
+    path: Path, schema: pa.Schema | None, names: Sequence[str], dictionaries: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    with frames.reading(str(path)):
+        footer = pq.read_metadata(path)
+        encoded = [name for name in dictionaries if _is_dictionary(footer, name)]
+        with pq.ParquetFile(path, read_dictionary=encoded, pre_buffer=False, buffer_size=_READ_AHEAD) as file:
+            for batch in file.iter_batches(_batch_rows(footer), columns=list(names)):
+                yield batch.select(list(names)) if schema is None else _cast(batch, schema, names, dictionaries)
+
+
+def _cast(
+    batch: pa.RecordBatch, schema: pa.Schema, names: Sequence[str], free: Collection[str]
+) -> pa.RecordBatch:
+    """Return a batch with the types of the schema, but for columns that are free to have their own."""
+    arrays = [
+        batch.column(name) if name in free else batch.column(name).cast(schema.field(name).type)
+        for name in names
+    ]
+    return pa.record_batch(arrays, list(names))
+
+
+def _is_dictionary(footer: pq.FileMetaData, name: str) -> bool:
+    """Tell whether a column of texts is a dictionary in every row group.
+
+    Of plain texts, Arrow would make one dictionary that grows with the file.
+    """
+    if not footer.num_row_groups or kind_of(footer.schema.to_arrow_schema().field(name).type) != "text":
+        return False
+    paths = [footer.row_group(0).column(i).path_in_schema for i in range(footer.num_columns)]
+    return name in paths and all(
+        footer.row_group(group).column(paths.index(name)).has_dictionary_page
+        for group in range(footer.num_row_groups)
+    )
+
+
+def _batch_rows(footer: pq.FileMetaData) -> int:
+    """Return how many rows fit into a batch."""
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    row_bytes = sum(group.total_byte_size for group in groups) / max(footer.num_rows, 1)
+    return max(_LEAST_ROWS, min(BATCH_ROWS, int(BATCH_BYTES / max(row_bytes, 1))))

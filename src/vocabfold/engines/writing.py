@@ -1,0 +1,195 @@
+"""Batches -> a Parquet or CSV file, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vocabfold.engines import files
+from vocabfold.engines.duckdb import Engine
+from vocabfold.engines.streams import BATCH_BYTES, BATCH_ROWS
+from vocabfold.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two writers are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+_SEPARATORS = {files.CSV: ",", files.TSV: "\t"}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+FORMATS = (files.PARQUET, *_SEPARATORS)
+
+
+def format_of(path: Path) -> str:
+    """Return the format of a file to be written, by the end of its name."""
+    problem = (
+        f"the format of {path} cannot be told from its name, or is not written; it must end in .parquet, .csv "
+        "or .tsv (the last two may be followed by .gz or .zst), or in / for a folder."
+    )
+    try:
+        format = files.format_of([path])
+    except InputError:
+        raise InputError(problem) from None
+    if format not in FORMATS:
+        raise InputError(problem)
+    return format
+
+
+def check_place(path: Path, out: Path, *, overwrite: bool) -> None:
+    """Refuse a file that cannot be written to `out`, be that itself or a folder, or that exists."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; end it in / to write the files into it.")
+    if path.exists() and not overwrite:
+        raise exists(path)
+    check_folder(path.parent if path.parent.exists() else out.parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder in which nothing can be written."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r} to write to; make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"nothing can be written to {folder}; check its permissions.")
+
+
+def exists(path: Path) -> InputError:
+    """Say that a place is taken."""
+    return InputError(f"{path} exists; remove it, give another name, or overwrite it (--force).")
+
+
+def write(
+    engine: Engine, path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, overwrite: bool
+) -> None:
+    """Write batches to a file in the format of its name; whatever happens, it is the old one or the new one."""
+    format = format_of(path)
+    with _replacing(path, overwrite=overwrite) as partial:
+        if format == files.PARQUET:
+            _write_parquet(partial, schema, batches)
+        else:
+            _write_csv(engine, partial, schema, batches, format, _COMPRESSIONS.get(path.suffix.lower(), "none"))
+
+
+def check_csv(schema: pa.Schema, path: Path) -> None:
+    """Refuse columns that a CSV file cannot hold."""
+    for field in schema:
+        type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_nested(type) or any(
+            test(type) for test in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+        ):
+            raise InputError(
+                f"column {field.name!r} holds {type}, which {path} cannot hold; write Parquet, or leave all "
+                "other columns out (only_ids)."
+            )
+    lower = [name.lower() for name in schema.names]
+    twice = [name for name in schema.names if lower.count(name.lower()) > 1]
+    if twice:
+        raise InputError(f"columns {twice[0]!r} and {twice[1]!r} differ by case alone; write Parquet instead.")
+
+
+def _write_parquet(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    with pq.ParquetWriter(path, schema) as writer:
+        for table in _row_groups(batches):
+            writer.write_table(table)
+
+
+def _write_csv(
+    engine: Engine,
+    path: Path,
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    format: str,
+    compression: str,
+) -> None:
+    errors: list[BaseException] = []
+
+    def watched() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except Exception as error:
+            errors.append(error)  # the engine would make another one of it
+            raise
+
+    try:
+        reader = pa.RecordBatchReader.from_batches(schema, watched())
+        engine.write_csv(reader, path, _SEPARATORS[format], compression)
+    except InputError:
+        if errors:
+            raise errors[0] from None
+        raise
+
+
+def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield batches together that are small alone: each table becomes a row group."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        is_enough = sum(part.num_rows for part in held) >= BATCH_ROWS
+        if is_enough or sum(part.nbytes for part in held) >= BATCH_BYTES:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+@contextmanager
+def _replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield a file beside a path, which takes its place at the end; of two writers, one gets an error."""
+    partial = path.with_name(f".{path.name}.unfinished")
+    made = [folder for folder in path.parents if not folder.exists()]
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _open(partial, path)
+    try:
+        if path.exists() and not overwrite:
+            raise exists(path)
+        with _explained(path):
+            yield partial
+            os.fsync(descriptor)
+            os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()
+            for folder in made:
+                folder.rmdir()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _open(partial: Path, path: Path) -> int:
+    """Open and lock an empty file; the lock goes with the process that holds it."""
+    while True:
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held the lock before may have finished: then this is the result, and no longer `partial`.
+            if partial.exists() and os.path.samestat(os.fstat(descriptor), partial.stat()):
+                os.truncate(descriptor, 0)
+                return descriptor
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise InputError(
+                f"{path} is being written by someone else; wait for that, or write elsewhere."
+            ) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+            raise InputError(f"the disk is full while writing {path}; nothing was changed.") from error
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"{path} cannot be written: {reason}.") from error

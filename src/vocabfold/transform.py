@@ -1,0 +1,301 @@
+"""Codebook + rows -> ids: every value is replaced by its id; rows keep their order, and other columns stay.
+
+Frames are looked up in memory. Files are read, looked up and written in batches: while one batch is written,
+the next is read. If the values of all columns do not fit into the memory limit, columns take turns, and the ids
+of those that come first wait in temporary files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from vocabfold import checks
+from vocabfold.codebook import Codebook
+from vocabfold.encoding import Encoder, Ids, check_kinds, loaded
+from vocabfold.engines import files, frames, streams, writing
+from vocabfold.engines.duckdb import Engine, parse_memory
+from vocabfold.engines.rows import Source, source
+from vocabfold.engines.streams import Stream
+from vocabfold.engines.text import PRESETS
+from vocabfold.errors import InputError
+from vocabfold.progress import track
+
+DIGEST, OFFSET_IDS = "vocabfold.digest", "vocabfold.offset_ids"  # keys in the metadata of a Parquet file
+_PIECE = 2**16  # values of a frame that a thread looks up at a time
+_KEPT_SHARE = 1 / 2  # of the memory limit, for the values of the codebook
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Transformed:
+    """What was written.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        The files.
+    rows : int
+        Their rows, in all.
+    unseen : dict
+        For each column, the rows whose value is not in the codebook.
+    """
+
+    paths: tuple[Path, ...]
+    rows: int
+    unseen: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done to every table."""
+
+    book: Codebook
+    offsets: Mapping[str, int]
+    only_ids: bool
+    overwrite: bool
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the columns of the result, with the digest of the codebook in their metadata."""
+        names = self.book.features if self.only_ids else given.names
+        fields = [
+            pa.field(name, pa.int32()) if name in self.book.columns else given.field(name) for name in names
+        ]
+        has_offsets = any(self.offsets.values())
+        about = {DIGEST.encode(): self.book.digest, OFFSET_IDS.encode(): json.dumps(has_offsets)}
+        return pa.schema(fields, _without_types(given.metadata or {}, self.book.columns) | about)
+
+
+def transform(
+    book: Codebook,
+    data: Any,
+    out: str | os.PathLike[str] | None,
+    *,
+    offset_ids: bool,
+    only_ids: bool,
+    expect: str | None,
+    preset: str | None,
+    overwrite: bool,
+    memory_limit: int | str | None,
+) -> Any:
+    """Replace the values of a frame, or of files, by their ids; see `Codebook.transform`."""
+    limit = parse_memory(memory_limit) or book.memory_limit
+    if preset is not None:
+        checks.choice("preset", preset, PRESETS)
+    if expect is not None and expect != book.digest:
+        raise InputError(f"the codebook has the digest {book.digest}, and expected was {expect!r}.")
+    if offset_ids and book.size >= 2**31:
+        raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
+    offsets = book.offsets if offset_ids else dict.fromkeys(book.features, 0)
+    plan = Plan(book, offsets, only_ids, overwrite)
+    return _of_frame(plan, data) if out is None else _of_files(plan, data, out, preset, limit)
+
+
+def _of_frame(plan: Plan, data: Any) -> Any:
+    """Return a frame like the one given."""
+    book = plan.book
+    if not frames.is_frame(data):
+        raise InputError(
+            "out is missing: frames and Arrow tables are returned, and everything else (here "
+            f"{type(data).__name__}) is written to a file, such as out='ids.parquet'."
+        )
+    if frames.is_lazy(data):
+        with frames.reading(frames.described(data)):
+            data = data.collect()
+        return _of_frame(plan, data).lazy()
+    place, names = frames.described(data), frames.names(data)
+    checks.known("column", book.features, names, place)
+    twice = [name for name in book.features if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{place} has the column {twice[0]!r} twice; rename one of them.")
+    table = frames.to_arrow(data, book.features)
+    check_kinds(book, table.schema, place)
+    for name in book.features:
+        book.index(name).prepare(table.num_rows)
+    encoder = Encoder(book, book.indexes, plan.offsets)
+    pieces = [(name, piece) for name in book.features for piece in _pieces(table[name])]
+    if len(pieces) > len(book.features):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = list(pool.map(lambda piece: encoder.ids(*piece), pieces))
+    else:  # a few rows: threads would take longer to begin
+        found = [encoder.ids(*piece) for piece in pieces]
+    ids: dict[str, list[Ids]] = {name: [np.empty(0, np.int32)] for name in book.features}
+    for (name, _), of_piece in zip(pieces, found, strict=True):
+        ids[name].append(of_piece)
+    return frames.replaced(data, {name: np.concatenate(parts) for name, parts in ids.items()}, plan.only_ids)
+
+
+def _pieces(column: pa.ChunkedArray) -> Iterator[pa.Array]:
+    """Cut a column for several threads; a dictionary stays whole, as each of its words is looked up once."""
+    for chunk in column.chunks:
+        size = max(len(chunk), 1) if pa.types.is_dictionary(chunk.type) else _PIECE
+        for start in range(0, len(chunk), size):
+            yield chunk.slice(start, size)
+
+
+def _of_files(
+    plan: Plan, data: Any, out: str | os.PathLike[str], preset: str | None, limit: int | None
+) -> Transformed:
+    """Write a file of ids for all the data, or for each file of it."""
+    jobs = _jobs(data, out, preset)
+    for _, target in jobs:
+        writing.check_place(target, Path(out).expanduser(), overwrite=plan.overwrite)
+    unseen = dict.fromkeys(plan.book.features, 0)
+    with Engine(limit) as engine:
+        sources = [source(engine, given, preset) for given, _ in jobs]
+        for found, (_, target) in zip(sources, jobs, strict=True):
+            checks.known("column", plan.book.features, found.names, found.place)
+            if not found.is_text:  # all files are looked at before one is written, unless that takes long
+                _open(plan, found, target)
+        n_rows = 0
+        for found, (_, target) in zip(sources, jobs, strict=True):
+            engine.subject = found.name
+            for _ in track([""], f"reading {found.name}", engine.progress):
+                stream = _open(plan, found, target)
+            n_rows += _write(engine, plan, stream, target, found.name, unseen)
+    return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
+
+
+class Watched:
+    """A stream that knows how far it has been read."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.n_rows = 0
+
+    def read(self, names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        for batch in self._stream.read(names, dictionaries):
+            self.n_rows += batch.num_rows
+            yield batch
+
+    def fraction(self) -> float:
+        """Return how much has been read, 0 to 1; 0 if nobody knows."""
+        return self.n_rows / self._stream.n_rows if self._stream.n_rows else 0.0
+
+
+def _jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
+    """Return what is read and where it is written: all to one file, or each file to one of its name."""
+    if not isinstance(out, str | os.PathLike) or not os.fspath(out):
+        raise InputError(f"out must be the path of a file, or of a folder with a / at its end, got {out!r}.")
+    target = Path(out).expanduser()
+    is_files = all(
+        isinstance(p, str | os.PathLike) for p in (data if isinstance(data, list | tuple) else [data])
+    )
+    read = files.find(data) if is_files else []
+    if not (os.fspath(out).endswith(("/", os.sep)) or target.is_dir()):
+        jobs = [(data, target)]
+    elif not is_files:
+        raise InputError(f"{out} is a folder, for files; to write {type(data).__name__}, give a file.")
+    else:
+        root = os.path.commonpath([file.resolve().parent for file in read])
+        jobs = [(file, target / _renamed(file.resolve().relative_to(root), preset)) for file in read]
+    for _, path in jobs:
+        writing.format_of(path)
+        if path.resolve() in {file.resolve() for file in read}:
+            raise InputError(f"{path} is to be read and to be written; give another out.")
+    return jobs
+
+
+def _renamed(file: Path, preset: str | None) -> Path:
+    """Return the name of what is written for a file; what is not written in its own format becomes Parquet."""
+    if files.format_of([file], text=preset) in writing.FORMATS:
+        return file
+    return file.with_name(files.bare_name(file) + ".parquet")
+
+
+def _open(plan: Plan, found: Source, target: Path) -> Stream:
+    """Return the rows of a file, after checking that they can be looked up and written."""
+    is_csv = writing.format_of(target) != files.PARQUET
+    kinds = {name: column.kind for name, column in plan.book.columns.items()}
+    stream = found.stream(plan.book.features if plan.only_ids else found.names, kinds, is_csv)
+    check_kinds(plan.book, stream.schema, found.name)
+    if is_csv:
+        writing.check_csv(plan.schema(stream.schema), target)
+    return stream
+
+
+def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, unseen: dict[str, int]) -> int:
+    """Write a file, and return its rows."""
+    aside: dict[str, Path] = {}
+    for indexes, is_last in loaded(plan.book, engine.memory_limit * _KEPT_SHARE):
+        if not is_last:
+            stream = streams.kept(stream, engine.folder / "kept.parquet")
+        for index in indexes.values():
+            index.prepare(stream.n_rows or streams.BATCH_ROWS)
+        watched = Watched(stream)
+        encoder = Encoder(plan.book, indexes, plan.offsets, unseen)
+        for _ in track([""], f"transforming {name}", watched.fraction):
+            if is_last:
+                schema = plan.schema(stream.schema)
+                batches = _ahead(_finished(schema, watched, encoder, aside))
+                writing.write(engine, target, schema, batches, overwrite=plan.overwrite)
+            else:
+                aside |= _put_aside(engine.folder, watched, encoder)
+    return watched.n_rows
+
+
+def _encoded(
+    stream: Watched, encoder: Encoder, carried: list[str]
+) -> Iterator[tuple[pa.RecordBatch, dict[str, Ids]]]:
+    """Yield batches with the carried columns and those of the encoder, and the ids of these."""
+    names = list(encoder.indexes)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for batch in stream.read([*carried, *names], names):
+            ids = pool.map(encoder.ids, names, [batch.column(name) for name in names])
+            yield batch, dict(zip(names, ids, strict=True))
+
+
+def _put_aside(folder: Path, stream: Watched, encoder: Encoder) -> dict[str, Path]:
+    """Write the ids of each column to a file, as they are in memory."""
+    paths = {name: folder / f"ids-{encoder.book.features.index(name)}" for name in encoder.indexes}
+    with ExitStack() as opened:
+        files = {name: opened.enter_context(path.open("wb")) for name, path in paths.items()}
+        for _, ids in _ahead(_encoded(stream, encoder, [])):
+            for name, of_batch in ids.items():
+                files[name].write(of_batch.data)
+    return paths
+
+
+def _finished(
+    schema: pa.Schema, stream: Watched, encoder: Encoder, aside: Mapping[str, Path]
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches of the result; the ids that were put aside come from their files."""
+    carried = [name for name in schema.names if name not in encoder.book.columns]
+    with ExitStack() as opened:
+        files = {name: opened.enter_context(path.open("rb")) for name, path in aside.items()}
+        for batch, ids in _encoded(stream, encoder, carried):
+            ids |= {name: np.fromfile(file, np.int32, batch.num_rows) for name, file in files.items()}
+            columns = [pa.array(ids[name]) if name in ids else batch.column(name) for name in schema.names]
+            yield pa.record_batch(columns, schema=schema)
+
+
+def _ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items, the next of which is made meanwhile."""
+    end: Any = object()
+    with ThreadPoolExecutor(1) as maker:
+        waiting = maker.submit(next, items, end)
+        while (item := waiting.result()) is not end:
+            waiting = maker.submit(next, items, end)
+            yield item
+
+
+def _without_types(metadata: Mapping[bytes, bytes], names: Container[str]) -> dict[bytes, Any]:
+    """Return the metadata of a table without what pandas noted of the types of these columns."""
+    if b"pandas" not in metadata:
+        return dict(metadata)
+    with suppress(ValueError, TypeError, KeyError):
+        about = json.loads(metadata[b"pandas"])
+        about["columns"] = [column for column in about["columns"] if column["name"] not in names]
+        return {**metadata, b"pandas": json.dumps(about).encode()}
+    return {key: value for key, value in metadata.items() if key != b"pandas"}
