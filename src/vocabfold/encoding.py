@@ -77,6 +77,8 @@ def loaded(book: Codebook, room: float) -> Iterator[tuple[dict[str, Index], bool
             if group and sum(held.nbytes for held in group.values()) + index.nbytes > room:
                 break
             group[name] = index
+        del index
+        pa.default_memory_pool().release_unused()
         names = names[len(group) :]
         if len(group) == len(book.features):
             book.indexes.update(group)

@@ -1,7 +1,7 @@
 """Sorted keys -> places, compiled: by binary search, or by a hash table where many keys are looked up.
 
 Texts are their bytes and where each begins. A table holds in each slot the upper half of a key's hash and its
-place + 1. Keys can be chosen so that their hashes meet; so no key lies further from its slot than `_MAX_PROBES`,
+place + 1. Keys can be chosen so that their hashes meet; so no key is further from its slot than `_MAX_PROBES`,
 or there is no table, and a lookup stays quick whatever the keys are.
 """
 

@@ -32,7 +32,8 @@ from vocabfold.progress import track
 
 DIGEST, OFFSET_IDS = "vocabfold.digest", "vocabfold.offset_ids"  # keys in the metadata of a Parquet file
 _PIECE = 2**16  # values of a frame that a thread looks up at a time
-_KEPT_SHARE = 1 / 2  # of the memory limit, for the values of the codebook
+_OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches need; of what is left,
+_KEPT_SHARE = 1 / 2  # the part for the values of the codebook
 
 T = TypeVar("T")
 
@@ -228,9 +229,10 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
 def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, unseen: dict[str, int]) -> int:
     """Write a file, and return its rows."""
     aside: dict[str, Path] = {}
-    for indexes, is_last in loaded(plan.book, engine.memory_limit * _KEPT_SHARE):
+    room = max(engine.memory_limit / 8, (engine.memory_limit - _OWN_MEMORY) * _KEPT_SHARE)
+    for indexes, is_last in loaded(plan.book, room):
         if not is_last:
-            stream = streams.kept(stream, engine.folder / "kept.parquet")
+            stream = streams.kept(stream, engine.folder / "kept.parquet", engine.memory_limit)
         for index in indexes.values():
             index.prepare(stream.n_rows or streams.BATCH_ROWS)
         watched = Watched(stream)

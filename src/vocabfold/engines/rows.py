@@ -151,7 +151,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
                 kind == "missing" or (wanted == "text" and format != files.JSON)
             )
             types[name] = KINDS[str(wanted) if is_wanted else kind or "text"].arrow
-        return streams.from_staged(staged, types)
+        return streams.from_staged(staged, types, engine.memory_limit)
 
     has_header = format in (files.CSV, files.TSV)
     return Source(name, table.names, open, stream, is_text=True, has_header=has_header)
@@ -189,7 +189,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
         source_name,
         files.footer(paths[0])[0].names,
         open,
-        lambda names, _, __: streams.from_parquet(paths, names),
+        lambda names, _, __: streams.from_parquet(paths, names, engine.memory_limit),
     )
 
 

@@ -18,9 +18,9 @@ from vocabfold.engines import files, frames
 from vocabfold.errors import InputError
 from vocabfold.kinds import kind_of
 
-BATCH_ROWS = 2**17
-BATCH_BYTES = 2**26
+BATCH_ROWS, BATCH_BYTES = 2**17, 2**26  # at most, of a batch
 _LEAST_ROWS = 2**10
+_BATCH_SHARE = 1 / 64  # of the memory limit: some are on their way at once, and they are larger unpacked
 _READ_AHEAD = 2**20  # bytes of each column that are read from a file at a time
 
 
@@ -57,17 +57,17 @@ def from_reader(name: str, reader: pa.RecordBatchReader) -> Stream:
     return Stream(reader.schema, None, read, is_lasting=False)
 
 
-def kept(stream: Stream, path: Path) -> Stream:
+def kept(stream: Stream, path: Path, memory_limit: int) -> Stream:
     """Return a stream that can be read again, from a file if need be."""
     if stream.is_lasting:
         return stream
     with pq.ParquetWriter(path, stream.schema) as writer:
         for batch in stream.read(stream.schema.names, ()):
             writer.write_batch(batch)
-    return from_parquet([path], stream.schema.names)
+    return from_parquet([path], stream.schema.names, memory_limit)
 
 
-def from_parquet(paths: Sequence[Path], names: Sequence[str]) -> Stream:
+def from_parquet(paths: Sequence[Path], names: Sequence[str], memory_limit: int) -> Stream:
     """Return the named columns of Parquet files, one file after the other."""
     footers = [files.footer(path) for path in paths]
     schema = _chosen(footers[0][0], names)
@@ -79,12 +79,12 @@ def from_parquet(paths: Sequence[Path], names: Sequence[str]) -> Stream:
 
     def read(names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
         for path in paths:
-            yield from _batches(path, schema, names, dictionaries)
+            yield from _batches(path, schema, names, dictionaries, memory_limit)
 
     return Stream(schema, sum(n_rows for _, n_rows in footers), read)
 
 
-def from_staged(path: Path, types: Mapping[str, pa.DataType]) -> Stream:
+def from_staged(path: Path, types: Mapping[str, pa.DataType], memory_limit: int) -> Stream:
     """Return the rows of text files, which were written to a Parquet file as c0, c1, ..., with these types."""
     schema = pa.schema(types.items())
 
@@ -92,7 +92,7 @@ def from_staged(path: Path, types: Mapping[str, pa.DataType]) -> Stream:
         columns = {f"c{list(types).index(name)}": schema.field(name) for name in names}
         # Only texts stay dictionaries: all others are cast.
         texts = {c for c, field in columns.items() if field.name in dictionaries and field.type == pa.string()}
-        for batch in _batches(path, None, list(columns), texts):
+        for batch in _batches(path, None, list(columns), texts, memory_limit):
             arrays = [
                 array if column in texts else array.cast(field.type)
                 for array, (column, field) in zip(batch.columns, columns.items(), strict=True)
@@ -121,13 +121,17 @@ def _unified(schema: pa.Schema, other: pa.Schema, first: Path, path: Path) -> pa
 
 
 def _batches(
-    path: Path, schema: pa.Schema | None, names: Sequence[str], dictionaries: Collection[str]
+    path: Path,
+    schema: pa.Schema | None,
+    names: Sequence[str],
+    dictionaries: Collection[str],
+    memory_limit: int,
 ) -> Iterator[pa.RecordBatch]:
     with frames.reading(str(path)):
         footer = pq.read_metadata(path)
         encoded = [name for name in dictionaries if _is_dictionary(footer, name)]
         with pq.ParquetFile(path, read_dictionary=encoded, pre_buffer=False, buffer_size=_READ_AHEAD) as file:
-            for batch in file.iter_batches(_batch_rows(footer), columns=list(names)):
+            for batch in file.iter_batches(_batch_rows(footer, memory_limit), columns=list(names)):
                 yield batch.select(list(names)) if schema is None else _cast(batch, schema, names, dictionaries)
 
 
@@ -156,8 +160,9 @@ def _is_dictionary(footer: pq.FileMetaData, name: str) -> bool:
     )
 
 
-def _batch_rows(footer: pq.FileMetaData) -> int:
+def _batch_rows(footer: pq.FileMetaData, memory_limit: int) -> int:
     """Return how many rows fit into a batch."""
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
     row_bytes = sum(group.total_byte_size for group in groups) / max(footer.num_rows, 1)
-    return max(_LEAST_ROWS, min(BATCH_ROWS, int(BATCH_BYTES / max(row_bytes, 1))))
+    n_bytes = min(BATCH_BYTES, memory_limit * _BATCH_SHARE)
+    return max(_LEAST_ROWS, min(BATCH_ROWS, int(n_bytes / max(row_bytes, 1))))
