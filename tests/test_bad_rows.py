@@ -45,7 +45,7 @@ def refused(message, data=TABLE, label="y", features=None, **options):
         ({"label": TABLE}, r"^label must be the name of a column, got Table\.$"),
         ({"features": []}, r"^features must be a list of column names, at least one, got \[\]\.$"),
         ({"features": [1]}, r"^features must be a list of column names"),
-        ({"features": ["site", "site"]}, r"^feature 'site' is given twice\.$"),
+        ({"features": ["site", "site"]}, r"^features: 'site' is given twice\.$"),
         ({"features": ["y"]}, r"^'y' is the label and cannot be a feature too\.$"),
         (
             {"label": "n"},

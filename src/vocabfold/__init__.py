@@ -16,11 +16,12 @@ if _typing.TYPE_CHECKING:
     from vocabfold.codebook import Codebook
     from vocabfold.counting import count
     from vocabfold.counts import Counts, load_counts
-    from vocabfold.errors import CodebookError, InputError, VocabfoldError
+    from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError
     from vocabfold.fitting import fit
     from vocabfold.folding import curve, fold, fold_table
     from vocabfold.folds import Fold, FoldTable
     from vocabfold.loading import load
+    from vocabfold.transform import Transformed
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "Fold",
     "FoldTable",
     "InputError",
+    "MissingDependency",
+    "Transformed",
     "VocabfoldError",
     "count",
     "curve",
@@ -47,6 +50,8 @@ _MODULES = {
     "Fold": "folds",
     "FoldTable": "folds",
     "InputError": "errors",
+    "MissingDependency": "errors",
+    "Transformed": "transform",
     "VocabfoldError": "errors",
     "count": "counting",
     "curve": "folding",

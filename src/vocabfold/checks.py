@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import numbers
+import os
 from collections.abc import Iterable, Sequence, Sized
+from pathlib import Path
 from reprlib import repr as short  # cut off after a few entries
 
 import numpy as np
@@ -60,6 +62,19 @@ def known(noun: str, given: Iterable[str], names: Sequence[str], place: str) -> 
 def listed(names: Sequence[str]) -> str:
     """Return names as the end of a sentence; not all, if they are many."""
     return ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else ".")
+
+
+def folder(path: Path) -> None:
+    """Refuse a folder to which nothing can be written."""
+    if not path.is_dir():
+        raise InputError(f"there is no folder {str(path)!r} to write to; make it first.")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"nothing can be written to {str(path)!r}; check its permissions.")
+
+
+def taken(path: Path) -> InputError:
+    """Say that a place for results is taken."""
+    return InputError(f"{path} exists; give another name, or --force (overwrite=True) to replace it.")
 
 
 def pair(given: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -45,6 +45,8 @@ class BookColumn:
         Ids, 0 to size - 1, numbered by rate, rising.
     n_values, n_pooled : int
         Values that are in the codebook, and values that were too rare for it.
+    n_rates : int
+        Distinct rates of all these values: with as many ids nothing would be lost.
     other : int
         The id of every value that is not in the codebook.
     borders : tuple of float
@@ -57,6 +59,7 @@ class BookColumn:
     size: int
     n_values: int
     n_pooled: int
+    n_rates: int
     other: int
     borders: tuple[float, ...] = field(repr=False)
     information: float
@@ -154,6 +157,11 @@ class Codebook:
         return sum(column.n_pooled for column in self.columns.values())
 
     @property
+    def n_rates(self) -> int:
+        """Distinct rates, summed over the columns: with as many ids nothing would be lost."""
+        return sum(column.n_rates for column in self.columns.values())
+
+    @property
     def rows(self) -> int | float:
         """Rows it was fitted on, by weight."""
         return in_rows(self.neg + self.pos, self.units_per_row)
@@ -193,7 +201,7 @@ class Codebook:
         return len(self.columns)
 
     def __getitem__(self, name: str) -> pa.Table:
-        self._column(name)
+        self.column(name)
         with Engine(self.memory_limit) as engine:
             return to_rows(engine.run(sorted_by_value(self.store.sql(engine, name))), self.units_per_row)
 
@@ -222,7 +230,7 @@ class Codebook:
         -----
         The first call for a column loads it. Then every value takes O(log n).
         """
-        column = self._column(name)
+        column = self.column(name)
         array, is_foreign = of_kind(name, column.kind, values)
         index = self.index(name)
         index.prepare(len(array))
@@ -347,12 +355,29 @@ class Codebook:
             memory_limit=memory_limit,
         )
 
+    def groups(self, name: str, examples: int = 3) -> pa.Table:
+        """Return the ids of a column that values have, as an Arrow table: id, n_values, neg, pos, examples.
+
+        The examples are the values with most rows, so many of each id. Pooled values are in no group, even
+        if they share an id with others.
+        """
+        self.column(name)
+        rank = "row_number() OVER (PARTITION BY id ORDER BY neg + pos DESC, value NULLS FIRST)"
+        first = checks.at_least("examples", examples, 0)
+        with Engine(self.memory_limit) as engine:
+            table = engine.run(
+                "SELECT id, count(*) AS n_values, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, "
+                f"coalesce(list(value ORDER BY rank) FILTER (rank <= {first}), []) AS examples "
+                f"FROM (SELECT *, {rank} AS rank FROM ({self.store.sql(engine, name)})) GROUP BY id ORDER BY id"
+            )
+        return to_rows(table, self.units_per_row)
+
     def members(self, name: str, id: int, limit: int | None = None) -> list[Any]:
         """Return the values that have an id, those with most rows first; at most `limit` of them.
 
         The id `other` also stands for all values that are not in the codebook.
         """
-        column = self._column(name)
+        column = self.column(name)
         id = checks.at_least("id", id, 0)
         if id >= column.size:
             raise InputError(f"column {name!r} has the ids 0 to {column.size - 1:,}, got {id:,}.")
@@ -399,7 +424,8 @@ class Codebook:
     def _repr_html_(self) -> str:
         return html_table(self.columns, self)
 
-    def _column(self, name: str) -> BookColumn:
+    def column(self, name: str) -> BookColumn:
+        """Return what is known of a column."""
         checks.known("column", [name], self.features, "the codebook")
         return self.columns[name]
 

@@ -31,6 +31,7 @@ def count(
     label: str | None = None,
     features: str | Sequence[str] | None = None,
     *,
+    exclude: str | Sequence[str] | None = None,
     positive: Any = None,
     weight: str | None = None,
     drop_null_labels: bool = False,
@@ -53,6 +54,8 @@ def count(
         `positive` names the positive one. The preset has its own.
     features : list of str, optional
         The columns to count; by default every text-like column.
+    exclude : list of str, optional
+        Columns to leave out, if the features are not named.
     positive : optional
         The value of the label that is positive.
     weight : str, optional
@@ -99,20 +102,30 @@ def count(
     {'value': None, 'neg': 0, 'pos': 1}
     """
     limit = parse_memory(memory_limit)
+    left_out = _names("exclude", exclude) or []
+    if features is not None and left_out:
+        raise InputError(
+            "features and exclude were both given; name the columns to count, or those to leave out."
+        )
     if preset is not None:
         checks.choice("preset", preset, PRESETS)
         label = CRITEO_NAMES[0] if label is None else label
-        features = [name for name in CRITEO_NAMES if name.startswith("C")] if features is None else features
+        if features is None:
+            features = [name for name in CRITEO_NAMES if name.startswith("C") and name not in left_out]
     folds, fold_seed = checks.at_least("folds", folds, 0), checks.at_least("fold_seed", fold_seed, 0)
     if folds == 1 or folds > MAX_FOLDS:
         raise InputError(f"folds must be 0 (none) or between 2 and {MAX_FOLDS:,}, got {folds:,}.")
     roles = {"label": label, "weight": weight, "fold_column": fold_column}
-    features = _check_wishes(roles, features)
+    _check_roles(roles)
+    features = _names("features", features)
+    if features and label in features:
+        raise InputError(f"{label!r} is the label and cannot be a feature too.")
     used = [name for name in roles.values() if name is not None]
     with Engine(limit) as engine:
         found = source(engine, data, preset)
-        wanted = list(dict.fromkeys([*used, *(found.names if features is None else features)]))
-        checks.known("column", wanted, found.names, found.place)
+        checks.known("column", [*used, *(features or []), *left_out], found.names, found.place)
+        candidates = [name for name in found.names if name not in left_out]
+        wanted = list(dict.fromkeys([*used, *(candidates if features is None else features)]))
         engine.subject = found.name
         for _ in track([""], f"reading {found.name}", engine.progress):
             rows = found.open(wanted, folds > 0 and fold_column is None)
@@ -181,30 +194,27 @@ def _query(scan: str, value: str, target: Target, integers: str) -> str:
     )
 
 
-def _check_wishes(roles: dict[str, str | None], features: str | Sequence[str] | None) -> list[str] | None:
-    """Return the names of the features as a list, or say what is wrong with the names given."""
+def _check_roles(roles: dict[str, str | None]) -> None:
     if roles["label"] is None:
         raise InputError("label is missing: name the column that holds it.")
     for role, name in roles.items():
         if name is not None and not isinstance(name, str):
             raise InputError(f"{role} must be the name of a column, got {type(name).__name__}.")
-    if features is None:
+
+
+def _names(what: str, given: str | Sequence[str] | None) -> list[str] | None:
+    """Return names of columns as a list, or say what is wrong with them."""
+    if given is None:
         return None
-    # Their order numbers the columns of the codebook, so a set will not do.
-    is_listed = isinstance(features, str | Sequence) or type(features).__name__ in (
-        "Index",
-        "ndarray",
-        "Series",
-    )
-    names = [features] if isinstance(features, str) else list(features) if is_listed else []
+    # The order of the features numbers the columns of the codebook, so a set will not do.
+    is_listed = isinstance(given, str | Sequence) or type(given).__name__ in ("Index", "ndarray", "Series")
+    names = [given] if isinstance(given, str) else list(given) if is_listed else []
     if not names or not all(isinstance(name, str) for name in names):
-        given = short(features) if isinstance(features, list | tuple) else type(features).__name__
-        raise InputError(f"features must be a list of column names, at least one, got {given}.")
+        shown = short(given) if isinstance(given, list | tuple) else type(given).__name__
+        raise InputError(f"{what} must be a list of column names, at least one, got {shown}.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"feature {twice!r} is given twice.")
-    if roles["label"] in names:
-        raise InputError(f"{roles['label']!r} is the label and cannot be a feature too.")
+        raise InputError(f"{what}: {twice!r} is given twice.")
     return names
 
 

@@ -97,6 +97,15 @@ class Counts:
         """Rows with a positive label, by weight."""
         return in_rows(self.pos, self.units_per_row)
 
+    @property
+    def n_values(self) -> dict[str, int]:
+        """Values of each column; of sums and folds, they have to be counted."""
+        with Engine(self.memory_limit) as engine:
+            return {
+                name: engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"][0].as_py()
+                for name in track(self.features, "counting values", engine.progress)
+            }
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.kinds)
 

@@ -2,7 +2,8 @@
 
 VocabfoldError
 ├── InputError (also a ValueError): the caller's rows, counts, sizes or options cannot be used
-└── CodebookError (also a ValueError): a saved codebook or saved counts cannot be trusted or read
+├── CodebookError (also a ValueError): a saved codebook or saved counts cannot be trusted or read
+└── MissingDependency (also an ImportError): an optional package is not installed
 """
 
 
@@ -16,3 +17,7 @@ class InputError(VocabfoldError, ValueError):
 
 class CodebookError(VocabfoldError, ValueError):
     """A saved folder is missing, damaged, changed by hand, or newer than this release."""
+
+
+class MissingDependency(VocabfoldError, ImportError):
+    """An optional package is not installed; the message says how to get it."""

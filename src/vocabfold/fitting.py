@@ -181,18 +181,11 @@ def _check(
     """Return the budget and min_count; refuse what cannot be fitted."""
     if not isinstance(counts, Counts):
         raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
-    later = {
-        "aim='model' is not there yet; use aim='information'.": aim == "model",
-        "budget='auto' is not there yet; give a number of ids.": budget == "auto",
-        "smoothing is not there yet; use smoothing=0.": smoothing not in (None, 0),
-    }
-    for message, is_asked in later.items():
-        if is_asked:
-            raise InputError(message)
-    checks.choice("aim", aim, AIMS)
-    checks.choice("method", method, METHODS)
-    checks.choice("allocation", allocation, ALLOCATIONS)
-    checks.choice("unseen", unseen, UNSEEN)
+    if budget == "auto":
+        raise InputError("budget='auto' is not there yet; give a number of ids.")
+    if smoothing not in (None, 0):
+        raise InputError("smoothing is not there yet; use smoothing=0.")
+    check_options(aim, method, allocation, unseen)
     n_columns = len(counts.features)
     least, why = n_columns, " (one id per column)"
     if unseen == "own":
@@ -205,6 +198,16 @@ def _check(
                 "both classes are needed to fit."
             )
     return n_ids, 1 if min_count is None else checks.at_least("min_count", min_count, 1)
+
+
+def check_options(aim: str, method: str, allocation: str, unseen: str) -> None:
+    """Refuse words that are none of those allowed."""
+    if aim == "model":
+        raise InputError("aim='model' is not there yet; use aim='information'.")
+    checks.choice("aim", aim, AIMS)
+    checks.choice("method", method, METHODS)
+    checks.choice("allocation", allocation, ALLOCATIONS)
+    checks.choice("unseen", unseen, UNSEEN)
 
 
 def _pairs(engine: Engine, counts: Counts, name: str, min_count: int) -> Pairs:
@@ -242,15 +245,17 @@ def _column(kind: str, pairs: Pairs, fold: Fold | None, shift: int, is_apart: bo
     n_rare = int(rare_neg.sum() + rare_pos.sum())
     lost_by_fold = fold.loss * (int(neg.sum() + pos.sum()) / n_rows) if fold else 0.0
     lost_by_pool = _told(rare_neg, rare_pos) * (n_rare / n_rows)
+    everything = order(*pairs.masses(np.ones(pairs.neg.size, bool), shift))
     return BookColumn(
         kind="text" if kind == "missing" else kind,
         size=size,
         n_values=int(pairs.n_values[~pairs.is_rare].sum()),
         n_pooled=int(pairs.n_values[pairs.is_rare].sum()),
+        n_rates=everything.n_rates,
         other=size - 1 if fold is None or is_apart else int(fold.ids[-1]),
         borders=borders,
         information=_told(*groups),
-        total=_told(*pairs.masses(np.ones(pairs.neg.size, bool), shift)),
+        total=total(everything),
         loss=lost_by_fold + lost_by_pool,
         gap=fold.gap if fold else 0.0,
     )

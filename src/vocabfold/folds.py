@@ -142,16 +142,16 @@ def _summary(result: Result) -> str:
     """Describe a result in one line."""
     pooled = getattr(result, "n_pooled", 0)  # values without an entry of their own, in a codebook
     values = number(result.n_values, "value") + (f" and {pooled:,} pooled" if pooled else "")
-    kept = f"{_share(result)} of {result.total:.4g} nats kept"
-    return f"{values} -> {number(result.size, 'id')}: {kept}, loss {result.loss:.2g}, gap {_gap(result)}"
+    kept = f"{share_kept(result)} of {result.total:.4g} nats kept"
+    return f"{values} -> {number(result.size, 'id')}: {kept}, loss {result.loss:.2g}, gap {shown_gap(result)}"
 
 
-def _gap(result: Result) -> str:
+def shown_gap(result: Result) -> str:
     """Return a gap; one that is only rounding is shown as 0."""
     return f"{0 if result.gap <= _ROUNDING * result.total else result.gap:.1g}"
 
 
-def _share(result: Result) -> str:
+def share_kept(result: Result) -> str:
     """Return the share of information kept, with so many digits that a loss shows."""
     if result.loss == 0:
         return "100 %"
@@ -170,10 +170,10 @@ def html_table(columns: Mapping[str, Result], whole: Result) -> str:
             name,
             f"{result.n_values:,}",
             f"{result.size:,}",
-            _share(result),
+            share_kept(result),
             f"{result.information:.6g}",
             f"{result.loss:.2g}",
-            _gap(result),
+            shown_gap(result),
         ]
         for name, result in [*rows, ("<b>all</b>", whole)]
     ]

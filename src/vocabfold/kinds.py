@@ -4,7 +4,10 @@ A column has one kind, and values of different kinds are different values: 1, "1
 All widths of a kind are one: an int8 column and an int64 column with the same numbers have the same values.
 """
 
+import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +61,19 @@ def kind_of(type: pa.DataType) -> str | None:
         "missing": types.is_null,
     }
     return next((kind for kind, fits in tests.items() if fits(type)), None)
+
+
+def from_text(kind: str, text: str) -> Any:
+    """Return the value of a kind that a text spells; a ValueError, if it spells none."""
+    readers: dict[str, Callable[[str], Any]] = {
+        "boolean": lambda text: ["false", "true"].index(text.lower()) == 1,
+        "integer": int,
+        "unsigned": int,
+        "float": float,
+        "date": datetime.date.fromisoformat,
+        "timestamp": datetime.datetime.fromisoformat,
+    }
+    return readers.get(kind, str)(text)
 
 
 _NUMBERS = {"integer", "unsigned", "float"}

@@ -125,13 +125,15 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
 def _column(entry: dict[str, Any]) -> BookColumn:
     """Return a column from its entry in the header."""
     _text(entry["name"])
-    kinds = {"kind": str, "size": int, "n_values": int, "n_pooled": int, "other": int, "borders": list}
+    whole = dict.fromkeys(("size", "n_values", "n_pooled", "n_rates", "other"), int)
+    kinds = {"kind": str, "borders": list, **whole}
     found = {f.name: _typed(entry[f.name], kinds.get(f.name, float), f.name) for f in fields(BookColumn)}
     column = BookColumn(**found | {"borders": tuple(_typed(x, float, "borders") for x in found["borders"])})
     _require(column.kind in KINDS, "kind")
     _require(0 < column.size < 2**31 and 0 <= column.other < column.size, "size")
     _require(0 <= column.n_values == sum(file["rows"] for file in entry["files"]), "n_values")
     _require(column.n_pooled >= 0, "n_pooled")
+    _require(0 < column.n_rates <= column.n_values + column.n_pooled, "n_rates")
     _require(len(column.borders) < column.size and list(column.borders) == sorted(column.borders), "borders")
     return column
 

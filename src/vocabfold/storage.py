@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import vocabfold
+from vocabfold import checks
 from vocabfold.errors import CodebookError, InputError
 
 try:
@@ -136,6 +137,19 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
         if is_new:
             with suppress(OSError):
                 folder.rmdir()  # if nothing was saved to it
+
+
+def check_place(path: str | os.PathLike[str], layout: Layout, *, overwrite: bool) -> None:
+    """Refuse a folder that could not be saved to, or that holds anything, before the work is done."""
+    folder = _folder(path)
+    checks.folder(folder.parent)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder.")
+    if folder.is_dir():
+        checks.folder(folder)
+        if not overwrite and any(folder.iterdir()):
+            raise checks.taken(folder)
+        _check_replaceable(folder, layout)
 
 
 def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, tuple[str, ...]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vocabfold import checks
 from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.streams import BATCH_BYTES, BATCH_ROWS
@@ -46,21 +47,8 @@ def check_place(path: Path, out: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         raise InputError(f"{path} is a folder; end it in / to write the files into it.")
     if path.exists() and not overwrite:
-        raise exists(path)
-    check_folder(path.parent if path.parent.exists() else out.parent)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a folder in which nothing can be written."""
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {str(folder)!r} to write to; make it first.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"nothing can be written to {folder}; check its permissions.")
-
-
-def exists(path: Path) -> InputError:
-    """Say that a place is taken."""
-    return InputError(f"{path} exists; remove it, give another name, or overwrite it (--force).")
+        raise checks.taken(path)
+    checks.folder(path.parent if path.parent.exists() else out.parent)
 
 
 def write(
@@ -147,7 +135,7 @@ def _replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
         descriptor = _open(partial, path)
     try:
         if path.exists() and not overwrite:
-            raise exists(path)
+            raise checks.taken(path)
         with _explained(path):
             yield partial
             os.fsync(descriptor)

@@ -1,0 +1,353 @@
+"""The command line: every verb parses its options, calls one function and prints what it returns.
+
+Results go to stdout, for people as a table and for machines as JSON; messages and progress go to stderr. Exit
+code 0 means done, 2 that the command or the data cannot be used. Everything heavy is imported where it is
+needed, so that `vocabfold --help` is quick.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+import vocabfold as vf
+from vocabfold.errors import InputError, VocabfoldError
+
+if TYPE_CHECKING:
+    from vocabfold.counts import Counts
+
+app = typer.Typer(
+    help="Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_DATA = "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
+_DEBUG = "VOCABFOLD_DEBUG"
+
+Data = Annotated[list[str], typer.Argument(metavar="DATA...", help=_DATA, show_default=False)]
+Label = Annotated[str | None, typer.Option(metavar="COL", help="The column with two values.")]
+Features = Annotated[
+    list[str] | None, typer.Option(metavar="A,B", help="The columns to fold; by default all text-like ones.")
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out, if none are named.")
+]
+Positive = Annotated[
+    str | None, typer.Option(metavar="VALUE", help="The positive value of a label that is not 0/1 or boolean.")
+]
+Weight = Annotated[str | None, typer.Option(metavar="COL", help="A column with the weight of each row.")]
+DropNullLabels = Annotated[bool, typer.Option("--drop-null-labels", help="Leave out rows without a label.")]
+Preset = Annotated[str | None, typer.Option(metavar="criteo", help="The layout of the Criteo challenge.")]
+Memory = Annotated[
+    str | None, typer.Option(metavar="4GB", help="Memory to use; by default half of the machine's.")
+]
+Out = Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Where the result goes.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a result that exists.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@app.command()
+def count(
+    data: Data,
+    out: Out,
+    label: Label = None,
+    features: Features = None,
+    exclude: Exclude = None,
+    positive: Positive = None,
+    weight: Weight = None,
+    drop_null_labels: DropNullLabels = False,
+    preset: Preset = None,
+    folds: Annotated[int, typer.Option(metavar="N", help="Count each of N folds apart.")] = 0,
+    fold_seed: Annotated[int, typer.Option(metavar="N", help="Deal rows to folds in another way.")] = 0,
+    fold_column: Annotated[
+        str | None, typer.Option(metavar="COL", help="A column with the fold of each row.")
+    ] = None,
+    memory: Memory = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Count the rows of every value, by label: the first step of fit, kept for merging.
+
+    vocabfold count monday.parquet --label click -o counts/monday
+    """
+    from vocabfold import display, storage
+
+    storage.check_place(out, storage.COUNTS, overwrite=force)
+    counts = vf.count(
+        data,
+        label,
+        _names(features),
+        exclude=_names(exclude),
+        positive=positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        folds=folds,
+        fold_seed=fold_seed,
+        fold_column=fold_column,
+        memory_limit=memory,
+    )
+    counts.save(out)
+    display.counts(out, counts, as_json)
+
+
+@app.command()
+def merge(
+    counts: Annotated[list[str], typer.Argument(metavar="COUNTS...", help="Folders from 'vocabfold count'.")],
+    out: Out,
+    memory: Memory = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Add the counts of days or shards.
+
+    vocabfold merge counts/monday counts/tuesday -o counts/both
+    """
+    from vocabfold import display, storage
+
+    storage.check_place(out, storage.COUNTS, overwrite=force)
+    merged = _load_counts(counts, memory)
+    merged.save(out)
+    display.counts(out, vf.load_counts(out), as_json)
+
+
+@app.command()
+def fit(
+    data: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA...|COUNTS...", help=_DATA + " Or folders from 'vocabfold count'."),
+    ],
+    budget: Annotated[
+        str, typer.Option("--budget", "-b", metavar="IDS", help="Ids in all: 160000, 160k, 1.5m.")
+    ],
+    out: Out,
+    label: Label = None,
+    features: Features = None,
+    exclude: Exclude = None,
+    positive: Positive = None,
+    weight: Weight = None,
+    drop_null_labels: DropNullLabels = False,
+    preset: Preset = None,
+    aim: Annotated[str, typer.Option(metavar="information", help="What the ids are for.")] = "information",
+    method: Annotated[str, typer.Option(metavar="exact|dynamic", help="How to fold.")] = "exact",
+    allocation: Annotated[
+        str, typer.Option(metavar="joint|uniform|information", help="How to split the budget over columns.")
+    ] = "joint",
+    min_count: Annotated[
+        int | None, typer.Option(metavar="N", help="Pool values with fewer rows; by default none.")
+    ] = None,
+    unseen: Annotated[
+        str, typer.Option(metavar="other|own|error", help="What values get that are not in the codebook.")
+    ] = "other",
+    memory: Memory = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Fold all columns into at most so many ids, and save the codebook.
+
+    vocabfold fit 'days/*.parquet' --label click --budget 10k -o book
+    """
+    from vocabfold import display, storage
+    from vocabfold.fitting import check_options
+
+    storage.check_place(out, storage.CODEBOOK, overwrite=force)
+    n_ids: Any = _parse_budget(budget)
+    check_options(aim, method, allocation, unseen)
+    is_counted = [(Path(path) / storage.COUNTS.header).exists() for path in data]
+    options = {
+        "--features": features,
+        "--exclude": exclude,
+        "--positive": positive,
+        "--weight": weight,
+        "--preset": preset,
+        "--drop-null-labels": drop_null_labels,
+    }
+    if any(is_counted):
+        if not all(is_counted):
+            odd = data[is_counted.index(False)]
+            raise InputError(f"{odd} holds no counts, and others do; count it first, or give all as rows.")
+        given = [option for option, value in options.items() if value]
+        if given:
+            raise InputError(
+                f"{given[0]} is for rows, and {data[0]} holds counts: give it to 'vocabfold count'."
+            )
+        counts = _load_counts(data, memory)
+        if label not in (None, counts.label):
+            raise InputError(f"{data[0]} was counted with the label {counts.label!r}, not {label!r}.")
+    else:
+        counts = vf.count(
+            data,
+            label,
+            _names(features),
+            exclude=_names(exclude),
+            positive=positive,
+            weight=weight,
+            drop_null_labels=drop_null_labels,
+            preset=preset,
+            memory_limit=memory,
+        )
+    book = vf.fit(
+        counts, n_ids, aim=aim, method=method, allocation=allocation, min_count=min_count, unseen=unseen
+    )
+    book.save(out)
+    display.book(out, book, as_json)
+
+
+@app.command()
+def transform(
+    book: Annotated[str, typer.Argument(metavar="BOOK", help="A folder from 'vocabfold fit'.")],
+    data: Data,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="A file that ends in .parquet, .csv or .tsv; or, with a / at its end, a folder of files.",
+        ),
+    ],
+    preset: Preset = None,
+    only_ids: Annotated[bool, typer.Option("--only-ids", help="Leave all other columns out.")] = False,
+    offset_ids: Annotated[
+        bool, typer.Option("--offset-ids", help="Number the ids over all columns, for one embedding table.")
+    ] = False,
+    expect: Annotated[
+        str | None, typer.Option(metavar="DIGEST", help="Refuse a codebook with another digest.")
+    ] = None,
+    memory: Memory = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Replace values by their ids; rows keep their order, and all other columns stay.
+
+    vocabfold transform book sunday.parquet -o sunday.ids.parquet
+    """
+    from vocabfold import display
+
+    loaded = vf.load(book, memory_limit=memory)
+    written = loaded.transform(
+        data,
+        out=out,
+        offset_ids=offset_ids,
+        only_ids=only_ids,
+        expect=expect,
+        preset=preset,
+        overwrite=force,
+    )
+    display.transformed(written, loaded.digest, as_json)
+
+
+@app.command()
+def inspect(
+    book: Annotated[str, typer.Argument(metavar="BOOK", help="A folder from 'vocabfold fit'.")],
+    feature: Annotated[str | None, typer.Option(metavar="COL", help="Show the ids of one column.")] = None,
+    id: Annotated[int | None, typer.Option(metavar="N", help="Show the values of one id of it.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="V", help="Show the id of one value of it.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", help="Rows to show at most.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Show what a codebook keeps, the ids of a column, the values of an id, or the id of a value.
+
+    vocabfold inspect book --feature site --value example.org
+    """
+    from vocabfold import display
+
+    loaded = vf.load(book)
+    if feature is None:
+        for option, given in (("--id", id), ("--value", value)):
+            if given is not None:
+                raise InputError(f"{option} needs a column: add --feature.")
+        display.book(book, loaded, as_json)
+    elif value is not None:
+        display.value(loaded, feature, value, as_json)
+    elif id is not None:
+        display.members(loaded, feature, id, limit, as_json)
+    else:
+        display.ids(loaded, feature, limit, as_json)
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FOLDER", help="Where its files go.")
+    ] = "vocabfold-demo",
+    force: Force = False,
+) -> None:
+    """Fold a year of flights: rows, codebook, ids, with the commands that do it."""
+    from vocabfold import demo, display
+
+    for command in demo.commands(Path(out), overwrite=force):
+        display.line(f"\n$ vocabfold {shlex.join(command)}")
+        app(command, standalone_mode=False)
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:
+    if debug:
+        os.environ[_DEBUG] = "1"
+    if version:
+        typer.echo(f"vocabfold {vf.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; every error is one sentence."""
+    signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
+    try:
+        sys.exit(app(standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        _fail("interrupted.", 130)
+    except Exception as error:
+        if os.environ.get(_DEBUG):
+            raise
+        if isinstance(error, VocabfoldError):
+            _fail(str(error), 2)
+        if hasattr(error, "format_message"):  # a wrong option or argument
+            _fail(error.format_message(), 2)
+        _fail(f"{type(error).__name__}: {error} (unexpected: 'vocabfold --debug ...' shows where)", 2)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    sys.stderr.write(f"error: {message}\n")
+    sys.exit(code)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _names(given: list[str] | None) -> list[str] | None:
+    """Return names that are separated by commas; one with a comma in it is quoted, as in CSV."""
+    return [name for line in csv.reader(given) for name in line] if given else None
+
+
+def _parse_budget(text: str) -> int | str:
+    """Return a number of ids: 160000, 160k or 1.5m."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([km]?)", text.strip().lower().replace(",", ""))
+    n_ids = float(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
+    if text == "auto":
+        return text
+    if n_ids < 1 or n_ids != int(n_ids):
+        raise InputError(f"--budget must be a number of ids, such as 160000, 160k or 1.5m, got {text!r}.")
+    return int(n_ids)
+
+
+def _load_counts(paths: list[str], memory: str | None) -> Counts:
+    first, *others = (vf.load_counts(path, memory_limit=memory) for path in paths)
+    return sum(others, first)

@@ -1,0 +1,186 @@
+"""Results -> what the command line prints: aligned columns for people, or JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from vocabfold.checks import number
+from vocabfold.codebook import Codebook
+from vocabfold.counts import Counts
+from vocabfold.errors import InputError
+from vocabfold.folds import share_kept, shown_gap
+from vocabfold.kinds import KINDS, from_text
+from vocabfold.transform import Transformed
+
+_MAX_WIDTH = 60  # characters of a cell
+_TEXTS = ("column", "kind", "examples")  # the heads of columns that hold no numbers
+
+
+def line(text: str) -> None:
+    """Print a line of a result; if nobody reads it any more, that is no error."""
+    try:
+        print(text, flush=True)  # noqa: T201
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print aligned columns: texts to the left, numbers to the right."""
+    cells = [list(heads), *([shown(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        aligned = (
+            cell.ljust(width) if head in _TEXTS else cell.rjust(width)
+            for cell, width, head in zip(row, widths, heads, strict=True)
+        )
+        line("  ".join(aligned).rstrip())
+
+
+def shown(text: str) -> str:
+    """Return a name or value for a terminal: in one line, not too long, and without its control characters."""
+    plain = text if text.isprintable() else repr(text)[1:-1]
+    return plain if len(plain) <= _MAX_WIDTH else plain[: _MAX_WIDTH - 1] + "…"
+
+
+def machine(result: dict[str, Any]) -> None:
+    """Print JSON."""
+    line(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+
+
+def counts(path: str, counted: Counts, as_json: bool) -> None:
+    """Print what was counted."""
+    n_values = counted.n_values
+    if as_json:
+        columns = {name: {"kind": kind, "values": n_values[name]} for name, kind in counted.kinds.items()}
+        about = {"label": counted.label, "positive": counted.positive, "folds": counted.folds}
+        rows = {"rows": counted.rows, "positive_rows": counted.positive_rows}
+        machine({"counts": str(path), **rows, **about, "columns": columns})
+        return
+    table(
+        ["column", "kind", "values"],
+        [[name, kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
+    )
+    share = f"{counted.positive_rows / counted.rows:.1%} with {counted.label} = {counted.positive}"
+    line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {path}")
+
+
+def book(path: str, found: Codebook, as_json: bool) -> None:
+    """Print what a codebook keeps, by column and in all."""
+    if as_json:
+        machine({"codebook": str(path), **_facts(found)})
+        return
+    results: list[tuple[str, Any]] = [*found.columns.items(), ("all", found)]
+    rows = [
+        [
+            name,
+            f"{column.n_values:,}",
+            *([f"{column.n_pooled:,}"] if found.n_pooled else []),
+            f"{column.n_rates:,}",
+            f"{column.size:,}",
+            f"{column.information:.4g}",
+            share_kept(column),
+            f"{column.loss:.2g}",
+        ]
+        for name, column in results
+    ]
+    pooled = ["pooled"] if found.n_pooled else []
+    table(["column", "values", *pooled, "rates", "ids", "nats", "kept", "loss"], rows)
+    kept = f"{share_kept(found)} of {found.total:.4g} nats kept"
+    line(f"\n{found.size:,} of {number(found.budget, 'id')} used, {kept}, gap {shown_gap(found)}")
+    line(f"{number(found.rows, 'row')} with label {shown(found.label)} -> {path}")
+    line(f"digest {found.digest}")
+
+
+def transformed(written: Transformed, digest: str, as_json: bool) -> None:
+    """Print what was written, and how much of it the codebook did not know."""
+    if as_json:
+        paths = [str(path) for path in written.paths]
+        machine({"paths": paths, "rows": written.rows, "unseen": written.unseen, "digest": digest})
+        return
+    unseen = [[name, f"{n:,}", f"{n / written.rows:.2%}"] for name, n in written.unseen.items() if n]
+    if unseen:
+        table(["column", "unseen rows", "share"], unseen)
+        line("")
+    more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
+    line(f"{number(written.rows, 'row')} -> {written.paths[0]}{more}")
+    line(f"digest {digest}")
+
+
+def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
+    """Print the ids of a column: their rates, rows and most frequent values."""
+    groups, column = found.groups(name).to_pylist(), found.columns[name]
+    if as_json:
+        about = asdict(column) | {"borders": list(column.borders)}
+        machine({"feature": name, **about, "ids": groups[:limit]})
+        return
+    rows = []
+    for group in groups[:limit]:
+        n_rows = group["neg"] + group["pos"]
+        examples = ", ".join(shown(_text(value)) for value in group["examples"])
+        more = ", ..." if group["n_values"] > len(group["examples"]) else ""
+        rows.append(
+            [
+                f"{group['id']}",
+                f"{group['pos'] / n_rows:.4f}",
+                f"{n_rows:,}",
+                f"{group['n_values']:,}",
+                examples + more,
+            ]
+        )
+    table(["id", "rate", "rows", "values", "examples"], rows)
+    if len(groups) > limit:
+        line(f"... and {len(groups) - limit:,} more ids (--limit)")
+    line(f"\nEverything that is not in the codebook gets the id {column.other}.")
+
+
+def members(found: Codebook, name: str, id: int, limit: int, as_json: bool) -> None:
+    """Print the values of an id, those with most rows first."""
+    values = found.members(name, id, limit + 1)
+    if as_json:
+        machine({"feature": name, "id": id, "values": values[:limit], "is_all": len(values) <= limit})
+        return
+    for value in values[:limit]:
+        line(shown(_text(value)))
+    if len(values) > limit:
+        line("... and more (--limit)")
+    if not values:
+        line(f"No value has the id {id}; it is for those that are not in the codebook.")
+
+
+def value(found: Codebook, name: str, text: str, as_json: bool) -> None:
+    """Print the id of a value."""
+    kind = found.column(name).kind
+    try:
+        wanted = from_text(kind, text)
+        id = int(found.index(name).find(pa.array([wanted], KINDS[kind].arrow))[0])
+    except (ValueError, OverflowError, pa.ArrowException):
+        raise InputError(f"column {name!r} holds {kind} values, and {text!r} is none.") from None
+    is_known, is_refused = id >= 0, id < 0 and found.settings["unseen"] == "error"
+    given = id if is_known else None if is_refused else found.columns[name].other
+    if as_json:
+        machine({"feature": name, "value": wanted, "id": given, "is_known": is_known})
+        return
+    note = "" if is_known else ", not in the codebook" + (" and refused" if is_refused else "")
+    line(f"{shown(name)} {shown(text)}: " + (f"id {given}" if given is not None else "no id") + note)
+
+
+def _facts(found: Codebook) -> dict[str, Any]:
+    """Return what a codebook says of itself, without its values."""
+    columns = {
+        name: {key: fact for key, fact in asdict(column).items() if key != "borders"}
+        for name, column in found.columns.items()
+    }
+    names = ("digest", "label", "positive", "rows", "size", "budget", "information", "total", "loss", "gap")
+    about = {name: getattr(found, name) for name in names}
+    return about | {"settings": dict(found.settings), "offsets": found.offsets, "columns": columns}
+
+
+def _text(value: Any) -> str:
+    return "(missing)" if value is None else str(value)
