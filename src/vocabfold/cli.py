@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -35,7 +35,7 @@ app = typer.Typer(
 _DATA = "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 _DEBUG = "VOCABFOLD_DEBUG"
 
-Data = Annotated[list[str], typer.Argument(metavar="DATA...", help=_DATA, show_default=False)]
+Data = Annotated[list[str], typer.Argument(metavar="DATA", help=_DATA, show_default=False)]
 Label = Annotated[str | None, typer.Option(metavar="COL", help="The column with two values.")]
 Features = Annotated[
     list[str] | None, typer.Option(metavar="A,B", help="The columns to fold; by default all text-like ones.")
@@ -77,7 +77,9 @@ def count(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Count the rows of every value, by label: the first step of fit, kept for merging.
+    """Count rows by value and label.
+
+    The first step of fit, to be kept, merged with the counts of other days, and fitted:
 
     vocabfold count monday.parquet --label click -o counts/monday
     """
@@ -104,13 +106,15 @@ def count(
 
 @app.command()
 def merge(
-    counts: Annotated[list[str], typer.Argument(metavar="COUNTS...", help="Folders from 'vocabfold count'.")],
+    counts: Annotated[list[str], typer.Argument(metavar="COUNTS", help="Folders from 'vocabfold count'.")],
     out: Out,
     memory: Memory = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Add the counts of days or shards.
+
+    Counts of the same columns, with the same label:
 
     vocabfold merge counts/monday counts/tuesday -o counts/both
     """
@@ -126,7 +130,7 @@ def merge(
 def fit(
     data: Annotated[
         list[str],
-        typer.Argument(metavar="DATA...|COUNTS...", help=_DATA + " Or folders from 'vocabfold count'."),
+        typer.Argument(metavar="DATA", help=_DATA + " Or folders from 'vocabfold count'."),
     ],
     budget: Annotated[
         str, typer.Option("--budget", "-b", metavar="IDS", help="Ids in all: 160000, 160k, 1.5m.")
@@ -154,7 +158,9 @@ def fit(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Fold all columns into at most so many ids, and save the codebook.
+    """Fold rows or counts into a codebook.
+
+    All columns share the budget of ids, which goes where it keeps most:
 
     vocabfold fit 'days/*.parquet' --label click --budget 10k -o book
     """
@@ -229,7 +235,9 @@ def transform(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Replace values by their ids; rows keep their order, and all other columns stay.
+    """Replace values by their ids.
+
+    Rows keep their order, and all other columns stay as they are:
 
     vocabfold transform book sunday.parquet -o sunday.ids.parquet
     """
@@ -257,7 +265,9 @@ def inspect(
     limit: Annotated[int, typer.Option(metavar="N", help="Rows to show at most.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """Show what a codebook keeps, the ids of a column, the values of an id, or the id of a value.
+    """Show what is in a codebook.
+
+    What it keeps of each column; the ids of one column, the values of an id, the id of a value:
 
     vocabfold inspect book --feature site --value example.org
     """
@@ -284,7 +294,10 @@ def demo(
     ] = "vocabfold-demo",
     force: Force = False,
 ) -> None:
-    """Fold a year of flights: rows, codebook, ids, with the commands that do it."""
+    """Fold a year of flights.
+
+    From rows to a codebook to ids, with the commands that do it.
+    """
     from vocabfold import demo, display
 
     for command in demo.commands(Path(out), overwrite=force):
@@ -292,18 +305,25 @@ def demo(
         app(command, standalone_mode=False)
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"vocabfold {vf.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     if debug:
         os.environ[_DEBUG] = "1"
-    if version:
-        typer.echo(f"vocabfold {vf.__version__}")
-        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:

@@ -189,9 +189,10 @@ class Codebook:
     @cached_property
     def digest(self) -> str:
         """A sha256 of the content: equal for equal content, whatever its order, engine or age."""
-        with Engine(self.memory_limit) as engine:
-            for name in track(self.features, "digesting", engine.progress):
-                self._row_hash(engine, name)
+        if len(self.hashes) < len(self.columns):  # those of a codebook that was loaded are known
+            with Engine(self.memory_limit) as engine:
+                for name in track(self.features, "digesting", engine.progress):
+                    self._row_hash(engine, name)
         return self._digest()
 
     def __iter__(self) -> Iterator[str]:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,7 +17,9 @@ from vocabfold.counts import Counts
 from vocabfold.errors import InputError
 from vocabfold.folds import share_kept, shown_gap
 from vocabfold.kinds import KINDS, from_text
-from vocabfold.transform import Transformed
+
+if TYPE_CHECKING:  # for what is shown alone, the steps are not loaded
+    from vocabfold.transform import Transformed
 
 _MAX_WIDTH = 60  # characters of a cell
 _TEXTS = ("column", "kind", "examples")  # the heads of columns that hold no numbers

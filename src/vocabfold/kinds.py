@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 
@@ -94,6 +93,8 @@ def as_kind(array: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_] | s
     found, target = kind_of(array.type), KINDS[kind].arrow
     if not is_comparable(found, kind):
         return None
+    import pyarrow.compute as pc  # slow to import, and few need it
+
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), None, array)
     if array.type == target or kind == "text" or found == "missing":

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from vocabfold import storage
 from vocabfold.codebook import UNSEEN, BookColumn, Codebook, schema_of
@@ -51,10 +50,10 @@ class SavedStore:
             table = pa.concat_tables(storage.read(path).read(["value", "id"]) for path in self.files[name])
         except (OSError, pa.ArrowException) as error:
             raise storage.gone(self.files[name][0]) from error
-        index = Index(table["value"], table["id"].to_numpy())
-        ids = pc.min_max(table["id"]).as_py()
-        is_empty = table.num_rows == 0
-        if not index.is_sorted or not (is_empty or 0 <= ids["min"] <= ids["max"] < self.columns[name].size):
+        ids = table["id"].to_numpy()
+        index = Index(table["value"], ids)
+        is_in_range = not ids.size or 0 <= ids.min() <= ids.max() < self.columns[name].size
+        if not index.is_sorted or not is_in_range:
             raise CodebookError(
                 f"{self.files[name][0]} is not valid: its values must rise, and its ids be below "
                 f"{self.columns[name].size:,}."

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import vocabfold
@@ -113,6 +112,8 @@ def _group_size(first: pa.ChunkedArray) -> int:
     """Return how many rows make a row group, by the length of the first values: it has to fit into memory."""
     if not pa.types.is_string(first.type):
         return _ROW_GROUP
+    import pyarrow.compute as pc  # slow to import, and readers do without
+
     n_bytes = pc.sum(pc.binary_length(first)).as_py() or 0
     return max(_SAMPLE, min(_ROW_GROUP, _SAMPLE * _GROUP_BYTES // max(n_bytes, 1)))
 
