@@ -33,7 +33,8 @@ from vocabfold.progress import track
 DIGEST, OFFSET_IDS = "vocabfold.digest", "vocabfold.offset_ids"  # keys in the metadata of a Parquet file
 _PIECE = 2**16  # values of a frame that a thread looks up at a time
 _OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches need; of what is left,
-_KEPT_SHARE = 1 / 2  # the part for the values of the codebook
+_KEPT_SHARE = 1 / 2  # the part for the values of the codebook,
+_LEAST_SHARE = 1 / 8  # and if little is left, this part of the limit
 
 T = TypeVar("T")
 
@@ -229,7 +230,7 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
 def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, unseen: dict[str, int]) -> int:
     """Write a file, and return its rows."""
     aside: dict[str, Path] = {}
-    room = max(engine.memory_limit / 8, (engine.memory_limit - _OWN_MEMORY) * _KEPT_SHARE)
+    room = max(engine.memory_limit * _LEAST_SHARE, (engine.memory_limit - _OWN_MEMORY) * _KEPT_SHARE)
     for indexes, is_last in loaded(plan.book, room):
         if not is_last:
             stream = streams.kept(stream, engine.folder / "kept.parquet", engine.memory_limit)

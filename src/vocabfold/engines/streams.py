@@ -110,14 +110,17 @@ def _unified(schema: pa.Schema, other: pa.Schema, first: Path, path: Path) -> pa
     """Return a schema that holds the columns of both files."""
     if other.equals(schema):
         return schema
-    try:
-        return pa.unify_schemas([schema, other], promote_options="permissive")
-    except pa.ArrowException as error:
-        names = [name for name in schema.names if schema.field(name).type != other.field(name).type]
-        raise InputError(
-            f"column {names[0]!r} is {other.field(names[0]).type} in {path} but {schema.field(names[0]).type} "
-            f"in {first}; write them to a folder, or with one type."
-        ) from error
+    fields = []
+    for name in schema.names:
+        try:
+            both = [pa.schema([given.field(name)]) for given in (schema, other)]
+            fields.append(pa.unify_schemas(both, promote_options="permissive").field(0))
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {name!r} is {other.field(name).type} in {path} but {schema.field(name).type} in "
+                f"{first}; write them to a folder, or with one type."
+            ) from error
+    return pa.schema(fields, schema.metadata)
 
 
 def _batches(

@@ -1,0 +1,507 @@
+"""Frames and files of every kind against a loop over their rows."""
+
+import datetime
+import decimal
+import gzip
+import json
+import threading
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import vocabfold as vf
+from test_counting import FEATURES, arrow, sample, write_csv
+from vocabfold import encoding
+from vocabfold import transform as step
+from vocabfold.engines import streams
+
+
+@pytest.fixture(scope="module")
+def book():
+    return vf.fit(vf.count(arrow(sample()), "click", FEATURES), 14, min_count=2)
+
+
+def by_hand(book, rows, *, offsets=False):
+    """Look every value up in a dict, one after the other."""
+    ids = {}
+    for name in book:
+        known = {row["value"]: row["id"] for row in book[name].to_pylist()}
+        start = book.offsets[name] if offsets else 0
+        ids[name] = [start + known.get(row[name], book.columns[name].other) for row in rows]
+    return ids
+
+
+NEW = [*sample(200, seed=3), dict.fromkeys(FEATURES) | {"site": "never seen", "number": 12, "click": 1}]
+
+
+def test_an_arrow_table_comes_back_with_ids(book):
+    table = arrow(NEW)
+    out = book.transform(table)
+    assert {name: out[name].to_pylist() for name in book} == by_hand(book, NEW)
+    assert out.schema.names == table.schema.names
+    assert all(out.schema.field(name).type == pa.int32() for name in book)
+    assert out["click"].equals(table["click"])
+    batch = book.transform(table.combine_chunks().to_batches()[0])
+    assert isinstance(batch, pa.RecordBatch)
+    assert pa.Table.from_batches([batch]).equals(out)
+
+
+def test_offsets_and_only_ids(book):
+    out = book.transform(arrow(NEW), offset_ids=True, only_ids=True)
+    assert out.to_pydict() == by_hand(book, NEW, offsets=True)
+    ids = np.concatenate([out[name].to_numpy() for name in out.schema.names])
+    assert ids.min() >= 0
+    assert ids.max() < book.size
+
+
+def test_a_pandas_frame_comes_back_with_its_index_and_other_columns(book):
+    frame = arrow(NEW).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}.get)
+    frame.index = pd.Index(np.arange(len(frame)) * 3, name="key")
+    frame["site"] = frame["site"].astype("category")
+    frame["extra"] = [object() for _ in range(len(frame))]
+    before = frame.copy()
+    out = book.transform(frame)
+    assert {name: out[name].tolist() for name in book} == by_hand(book, NEW)
+    assert all(out[name].dtype == np.int32 for name in book)
+    assert list(out.columns) == list(frame.columns)
+    assert out.index.equals(frame.index)
+    assert out["extra"].equals(frame["extra"])
+    pd.testing.assert_frame_equal(frame, before)
+    assert list(book.transform(frame, only_ids=True).columns) == FEATURES
+
+
+def test_a_polars_frame_comes_back_lazy_or_not(book):
+    frame = pl.from_arrow(arrow(NEW)).with_columns(pl.col("site").cast(pl.Categorical), extra=pl.lit([1, 2]))
+    out = book.transform(frame)
+    assert isinstance(out, pl.DataFrame)
+    assert {name: out[name].to_list() for name in book} == by_hand(book, NEW)
+    assert all(out[name].dtype == pl.Int32 for name in book)
+    assert out["extra"].equals(frame["extra"])
+    lazy = book.transform(frame.lazy())
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect().equals(out)
+
+
+def test_an_empty_frame_comes_back_empty(book):
+    for frame in (arrow([]), arrow([]).to_pandas(), pl.from_arrow(arrow([]))):
+        assert book.transform(frame, only_ids=True).shape == (0, 5)
+
+
+def test_numbers_are_found_by_value_whatever_their_width():
+    book = vf.fit(vf.count(pa.table({"x": [1, 2, 3] * 5, "y": [0, 1, 1] * 5}), "y", "x"), 3, unseen="own")
+    for values in ([1, 2, 9], np.array([1, 2, 9], np.int8), np.array([1.0, 2.0, 2.5], np.float32)):
+        assert book.transform(pa.table({"x": pa.array(values)}))["x"].to_pylist() == [0, 1, 2]
+    assert book.transform(pl.DataFrame({"x": [1, 2, 2**63]}, {"x": pl.UInt64}))["x"].to_list() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("n_chunks", [1, 7])
+def test_many_rows_keep_their_order(n_chunks, monkeypatch):
+    monkeypatch.setattr(step, "_PIECE", 1000)
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 3000, 50_000)
+    rows = pa.table({"x": [f"v{v}" for v in values], "y": rng.integers(0, 2, 50_000)})
+    book = vf.fit(vf.count(rows, "y"), 300)
+    size = 50_000 // n_chunks + 1
+    chunked = pa.concat_tables([rows.slice(start, size) for start in range(0, 50_000, size)])
+    known = {row["value"]: row["id"] for row in book["x"].to_pylist()}
+    assert book.transform(chunked)["x"].to_pylist() == [known[value] for value in rows["x"].to_pylist()]
+
+
+# Files
+
+
+def read(path):
+    if path.suffix == ".parquet":
+        return pq.read_table(path)
+    return pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True))
+
+
+INPUTS = {
+    "parquet": lambda path, rows: pq.write_table(arrow(rows), path / "in.parquet", row_group_size=37),
+    "plain.parquet": lambda path, rows: pq.write_table(
+        arrow(rows), path / "in.plain.parquet", row_group_size=50, use_dictionary=False
+    ),
+    "csv": lambda path, rows: write_csv(arrow(rows), path / "in.csv"),
+    "csv.gz": lambda path, rows: (
+        write_csv(arrow(rows), path / "x.csv"),
+        (path / "in.csv.gz").write_bytes(gzip.compress((path / "x.csv").read_bytes())),
+    ),
+    "tsv": lambda path, rows: write_csv(arrow(rows), path / "in.tsv"),
+    "jsonl": lambda path, rows: (path / "in.jsonl").write_text(
+        "".join(json.dumps(row, default=str) + "\n" for row in rows)
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["out.parquet", "out.csv"])
+@pytest.mark.parametrize("end", INPUTS)
+def test_files_become_files(book, end, target, tmp_path):
+    if end == "jsonl":  # which has no dates
+        book = vf.fit(vf.count(arrow(sample()), "click", FEATURES[:4]), 12, min_count=2)
+    rows = [row for row in NEW if "\x00" not in (row["site"] or "")]
+    INPUTS[end](tmp_path, rows)
+    written = book.transform(tmp_path / f"in.{end}", out=tmp_path / target)
+    out = read(tmp_path / target)
+    expected = by_hand(book, rows)
+    assert {name: out[name].to_pylist() for name in book} == expected
+    assert out["click"].to_pylist() == [row["click"] for row in rows]
+    known = {name: set(book[name]["value"].to_pylist()) for name in book}
+    unseen = {name: sum(row[name] not in known[name] for row in rows) for name in book}
+    assert written == vf.Transformed((tmp_path / target,), len(rows), unseen)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+SOURCES = {
+    "frame": lambda table: table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get),
+    "polars": pl.from_arrow,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "table": lambda table: table,
+    "reader": lambda table: table.to_reader(11),
+    "dataset": ds.dataset,
+    "relation": lambda table: duckdb.connect().from_arrow(table),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_everything_that_can_be_counted_can_be_written(book, kind, is_narrow, tmp_path, monkeypatch):
+    if is_narrow:  # so that columns take turns
+        monkeypatch.setattr(step, "_OWN_MEMORY", 2**60)
+        monkeypatch.setattr(step, "_LEAST_SHARE", 0)
+    book.transform(SOURCES[kind](arrow(NEW)), out=tmp_path / "out.parquet", memory_limit="300MB")
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert {name: out[name].to_pylist() for name in book} == by_hand(book, NEW)
+    assert out["click"].to_pylist() == [row["click"] for row in NEW]
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def test_columns_take_turns_if_they_do_not_fit(book, tmp_path, monkeypatch):
+    pq.write_table(arrow(NEW), tmp_path / "in.parquet")
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "one.parquet", offset_ids=True)
+    monkeypatch.setattr(step, "_OWN_MEMORY", 2**60)
+    monkeypatch.setattr(step, "_LEAST_SHARE", 0)
+    groups = []
+
+    def watched(*args):
+        for group in encoding.loaded(*args):
+            groups.append(group)
+            yield group
+
+    monkeypatch.setattr(step, "loaded", watched)
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "turns.parquet", offset_ids=True)
+    assert [(list(group), is_last) for group, is_last in groups] == [
+        ([name], name == FEATURES[-1]) for name in FEATURES
+    ]
+    assert pq.read_table(tmp_path / "one.parquet").equals(pq.read_table(tmp_path / "turns.parquet"))
+
+
+def test_other_columns_stay_as_they_are(tmp_path):
+    table = pa.table(
+        {
+            "list": [[1, 2], None, []],
+            "site": ["a", "b", None],
+            "money": pa.array([decimal.Decimal("1.10"), None, decimal.Decimal("-3.00")]),
+            "instant": pa.array([datetime.datetime(2020, 1, 1)] * 3, pa.timestamp("ns", "Europe/Berlin")),
+            "word": pa.array(["x", "y", "x"]).dictionary_encode(),
+            "bytes": [b"\xff", None, b""],
+            "struct": [{"a": 1}, None, {"a": None}],
+            "small": pa.array([1, 2, None], pa.int8()),
+        },
+        metadata={"who": "me"},
+    )
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b", "a"], "y": [0, 1, 0]}), "y"), 2)
+    pq.write_table(table, tmp_path / "in.parquet")
+    before = pq.read_table(tmp_path / "in.parquet")
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "out.parquet")
+    after = pq.read_table(tmp_path / "out.parquet")
+    assert after.drop(["site"]).equals(before.drop(["site"]), check_metadata=False)
+    assert after.schema.names == before.schema.names
+    assert after["site"].to_pylist() == [0, 1, 0]
+    assert after.schema.metadata == {
+        b"who": b"me",
+        b"vocabfold.digest": book.digest.encode(),
+        b"vocabfold.offset_ids": b"false",
+    }
+    with pytest.raises(
+        vf.InputError, match=r"^column 'list' holds list<.*>, which .*out.csv cannot hold; write Parq"
+    ):
+        book.transform(tmp_path / "in.parquet", out=tmp_path / "out.csv")
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "out.csv", only_ids=True)
+    assert (tmp_path / "out.csv").read_text() == "site\n0\n1\n0\n"
+
+
+def test_a_file_of_pandas_is_read_by_pandas_with_its_index_and_without_old_types(book, tmp_path):
+    frame = arrow(NEW).to_pandas(types_mapper=pd.ArrowDtype).astype({"site": "string"})
+    frame.index = pd.Index(range(7, 7 + len(frame)), name="key")
+    frame.to_parquet(tmp_path / "in.parquet")
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "out.parquet")
+    out = pd.read_parquet(tmp_path / "out.parquet")
+    assert {name: out[name].tolist() for name in book} == by_hand(book, NEW)
+    assert all(out[name].dtype == np.int32 for name in book)
+    assert out.index.equals(frame.index)
+    assert out["click"].dtype == frame["click"].dtype
+
+
+def test_text_is_written_as_it_was_read(tmp_path):
+    (tmp_path / "in.csv").write_text('n,site,code,note\n1.50,a,007,"x ""y"""\n,b,1,\n+2,a,,""\n')
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    book.transform(tmp_path / "in.csv", out=tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == 'n,site,code,note\n1.50,0,007,"x ""y"""\n,1,1,\n+2,0,,""\n'
+    book.transform(tmp_path / "in.csv", out=tmp_path / "out.tsv.zst")
+    with pa.input_stream(tmp_path / "out.tsv.zst", compression="zstd") as file:
+        assert file.read() == b'n\tsite\tcode\tnote\n1.50\t0\t007\t"x ""y"""\n\t1\t1\t\n+2\t0\t\t""\n'
+
+
+def test_digits_are_text_where_the_codebook_holds_texts(tmp_path):
+    rows = pa.table({"zip": ["10115", "x", "20095"] * 3, "y": [0, 1, 1] * 3})
+    book = vf.fit(vf.count(rows, "y"), 3)
+    (tmp_path / "in.csv").write_text("zip,other\n10115,1\n20095,2\n")
+    book.transform(tmp_path / "in.csv", out=tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {
+        "zip": book.ids("zip", ["10115", "20095"]).tolist(),
+        "other": [1, 2],
+    }
+    (tmp_path / "in.jsonl").write_text('{"zip": 10115}\n')
+    with pytest.raises(
+        vf.InputError, match=r"^column 'zip' holds integer in .*in.jsonl, and text in the codebook"
+    ):
+        book.transform(tmp_path / "in.jsonl", out=tmp_path / "json.parquet")
+
+
+def test_nested_json_is_carried_as_its_text(tmp_path):
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    (tmp_path / "in.jsonl").write_text('{"site": "a", "tags": [1, {"b": 2}]}\n{"site": "b"}\n')
+    book.transform(tmp_path / "in.jsonl", out=tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet")["tags"].to_pylist() == ['[1,{"b":2}]', None]
+
+
+def test_the_criteo_preset(tmp_path):
+    lines = [["1", "3", *[""] * 12, "68fd1e64", *["x"] * 25], ["0", *[""] * 13, "05db9164", *[""] * 25]]
+    (tmp_path / "train.txt").write_text("".join("\t".join(line) + "\n" for line in lines))
+    book = vf.fit(vf.count(tmp_path / "train.txt", preset="criteo"), 52)
+    book.transform(tmp_path / "train.txt", out=tmp_path / "out.parquet", preset="criteo")
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.schema.names[:2] == ["label", "I1"]
+    assert out.select(["label", "I1", "I2", "C1", "C26"]).to_pylist() == [
+        {"label": 1, "I1": 3, "I2": None, "C1": 1, "C26": 1},
+        {"label": 0, "I1": None, "I2": None, "C1": 0, "C26": 0},
+    ]
+
+
+def test_several_files_become_one_or_one_each(book, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parts = [NEW[:50], [], NEW[50:120], NEW[120:]]
+    for i, part in enumerate(parts):
+        folder = Path("days") / f"day={i % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(arrow(part), folder / f"part-{i}.parquet")
+    paths = [Path("days") / f"day={i % 2}" / f"part-{i}.parquet" for i in range(4)]
+    book.transform(paths, out="one.parquet")
+    one = pq.read_table("one.parquet")
+    assert {name: one[name].to_pylist() for name in book} == by_hand(book, NEW)
+    written = book.transform("days", out="each/")
+    assert [str(path) for path in written.paths] == [
+        "each/day=0/part-0.parquet",
+        "each/day=0/part-2.parquet",
+        "each/day=1/part-1.parquet",
+        "each/day=1/part-3.parquet",
+    ]
+    assert written.rows == len(NEW)
+    for i, part in enumerate(parts):
+        table = pq.ParquetFile(f"each/day={i % 2}/part-{i}.parquet").read()
+        assert {name: table[name].to_pylist() for name in book} == by_hand(book, part)
+    book.transform("days/day=0/*.parquet", out="each")  # which is a folder by now
+    assert sorted(path.name for path in Path("each").glob("*.parquet")) == ["part-0.parquet", "part-2.parquet"]
+
+
+def test_formats_that_are_not_written_become_parquet_in_a_folder(tmp_path):
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.b.jsonl").write_text('{"site": "a"}\n')
+    written = book.transform(tmp_path / "in" / "*.jsonl", out=f"{tmp_path}/out/")
+    assert written.paths == (tmp_path / "out" / "a.b.parquet",)
+
+
+def test_files_with_columns_of_several_types_and_orders_become_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = vf.fit(vf.count(pa.table({"x": [1, 2] * 3, "y": [0, 1] * 3}), "y", "x"), 2)
+    pq.write_table(pa.table({"x": pa.array([1], pa.int8()), "n": pa.array([7], pa.int32())}), "a.parquet")
+    pq.write_table(pa.table({"n": pa.array([2**40]), "x": pa.array([2.0])}), "b.parquet")
+    book.transform(["a.parquet", "b.parquet"], out="out.parquet")
+    assert pq.read_table("out.parquet").to_pydict() == {"x": [0, 1], "n": [7, 2**40]}
+    pq.write_table(pa.table({"x": [2], "n": ["seven"]}), "c.parquet")
+    with pytest.raises(
+        vf.InputError, match=r"^column 'n' is string in c.parquet but int32 in a.parquet; write them to"
+    ):
+        book.transform(["a.parquet", "c.parquet"], out="out.parquet")
+    pq.write_table(pa.table({"x": [2]}), "d.parquet")
+    with pytest.raises(vf.InputError, match=r"^d.parquet lacks the column 'n', which a.parquet has\.$"):
+        book.transform(["a.parquet", "d.parquet"], out="out.parquet")
+    book.transform(["a.parquet", "c.parquet", "d.parquet"], out="out.parquet", only_ids=True)
+    assert pq.read_table("out.parquet").to_pydict() == {"x": [0, 1, 1]}
+    book.transform(["a.parquet", "c.parquet", "d.parquet"], out="each/")
+
+
+def test_batches_of_any_size_give_one_answer(book, tmp_path, monkeypatch):
+    pq.write_table(arrow(NEW), tmp_path / "in.parquet", row_group_size=23)
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "one.parquet")
+    monkeypatch.setattr(streams, "_LEAST_ROWS", 5)
+    monkeypatch.setattr(streams, "BATCH_ROWS", 17)
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "many.parquet")
+    assert pq.read_table(tmp_path / "many.parquet").equals(pq.read_table(tmp_path / "one.parquet"))
+
+
+# What goes wrong
+
+
+def refused(book, data, match, **options):
+    with pytest.raises(vf.InputError, match=match):
+        book.transform(data, **options)
+
+
+def test_columns_that_are_missing_or_of_another_type(book, tmp_path):
+    table = arrow(NEW)
+    refused(
+        book,
+        table.drop(["site", "day"]),
+        r"^columns 'site', 'day' are not in the Arrow Table\. Columns: number",
+    )
+    wrong = table.set_column(1, "number", table["number"].cast(pa.string()))
+    wrong = wrong.set_column(4, "day", pa.array([[1]] * len(NEW)))
+    refused(
+        book,
+        wrong,
+        r"^column 'number' holds text in the Arrow Table, and integer in the codebook; values of another type "
+        r"never match, so convert it first\. column 'day' holds list<.*> in the Arrow Table, and date in ",
+    )
+    pq.write_table(wrong, tmp_path / "in.parquet")
+    refused(
+        book,
+        tmp_path / "in.parquet",
+        r"^column 'number' holds text in .*in.parquet",
+        out=tmp_path / "o.parquet",
+    )
+    assert not (tmp_path / "o.parquet").exists()
+
+
+def test_a_column_that_comes_twice(book):
+    frame = pd.concat([arrow(NEW).to_pandas(), arrow(NEW).to_pandas()[["site"]]], axis=1)
+    refused(book, frame, r"^the pandas DataFrame has the column 'site' twice; rename one of them\.$")
+
+
+def test_another_digest(book):
+    assert book.transform(arrow(NEW), expect=book.digest).num_rows == len(NEW)
+    refused(
+        book,
+        arrow(NEW),
+        rf"^the codebook has the digest {book.digest}, and expected was 'abc'\.$",
+        expect="abc",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({}, r"^out is missing: frames and Arrow tables are returned, and everything else \(here PosixPath\)"),
+        ({"out": ""}, r"^out must be the path of a file, or of a folder with a / at its end, got ''\.$"),
+        ({"out": 7}, r"^out must be the path of a file"),
+        ({"out": "ids"}, r"^the format of ids cannot be told from its name, or is not written; it must end in"),
+        ({"out": "ids.jsonl"}, r"^the format of ids.jsonl cannot be told"),
+        ({"out": "ids.parquet.gz"}, r"^the format of ids.parquet.gz cannot be told"),
+        ({"out": "no/ids.parquet"}, r"^there is no folder 'no' to write to; make it first\.$"),
+        ({"out": "no/folder/"}, r"^there is no folder 'no' to write to; make it first\.$"),
+        ({"out": "in.parquet"}, r"^in.parquet is to be read and to be written; give another out\.$"),
+        ({"out": "./"}, r"^in.parquet is to be read and to be written"),
+        ({"out": "old.parquet", "overwrite": False}, r"^old.parquet exists; give another name, or --force"),
+        ({"out": "x.parquet", "preset": "avazu"}, r"^preset must be 'criteo', got 'avazu'\.$"),
+        ({"out": "x.parquet", "memory_limit": "1KB"}, r"^memory_limit must be at least 200 MiB"),
+    ],
+)
+def test_options_that_cannot_be_used(book, options, match, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(arrow(NEW), "in.parquet")
+    Path("old.parquet").write_text("old")
+    refused(book, Path("in.parquet"), match, **options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "old.parquet"]
+    assert Path("old.parquet").read_text() == "old"
+
+
+def test_a_frame_is_not_written_to_a_folder(book, tmp_path):
+    refused(book, arrow(NEW), r"is a folder, for files; to write Table, give a file\.$", out=tmp_path)
+
+
+def test_a_value_that_must_not_be_unseen_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2, unseen="error")
+    table = pa.table({"site": pa.array(["a", "c", "b"]).dictionary_encode(), "n": [1, 2, 3]})
+    message = r"^column 'site': the value 'c' is not in the codebook, fitted with unseen='error'\.$"
+    refused(book, table, message)
+    pq.write_table(table, "in.parquet")
+    for out in ("out.parquet", "out.csv", "folder/"):
+        refused(book, "in.parquet", message, out=out)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+    assert book.transform(table.filter([True, False, True]))["site"].to_pylist() == [
+        0,
+        1,
+    ]  # 'c' is a word still
+
+
+def test_a_damaged_file_leaves_nothing_behind(book, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(arrow(NEW), "in.parquet", row_group_size=20, compression="zstd")
+    content = bytearray(Path("in.parquet").read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 40] = bytes(40)
+    Path("in.parquet").write_bytes(content)
+    Path("out.parquet").write_text("old")
+    refused(book, "in.parquet", r"^in.parquet cannot be read: ", out="out.parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+    assert Path("out.parquet").read_text() == "old"
+
+
+def test_of_two_who_write_one_file_one_gets_an_error(book, tmp_path):
+    table = arrow(NEW)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slowly():
+        yield table.to_batches()[0]
+        begun.set()
+        may_end.wait(30)
+
+    reader = pa.RecordBatchReader.from_batches(table.schema, slowly())
+    out = tmp_path / "out.parquet"
+    first = threading.Thread(target=book.transform, args=(reader,), kwargs={"out": out})
+    first.start()
+    assert begun.wait(30)
+    refused(
+        book, table, r"out.parquet is being written by someone else; wait for that, or write elsewhere", out=out
+    )
+    may_end.set()
+    first.join()
+    assert pq.read_table(out).num_rows == len(NEW)
+    book.transform(table, out=out)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def test_what_a_killed_run_left_is_taken_over(book, tmp_path):
+    (tmp_path / ".out.parquet.unfinished").write_text("half a file, longer than it will be" * 10_000)
+    book.transform(arrow(NEW), out=tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == len(NEW)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def test_a_full_disk_is_said_in_one_sentence(book, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    refused(book, arrow(NEW), r"^the disk is full while writing .*out.parquet", out=tmp_path / "out.parquet")
+    assert not list(tmp_path.iterdir())
