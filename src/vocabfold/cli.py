@@ -34,6 +34,7 @@ app = typer.Typer(
 
 _DATA = "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 _DEBUG = "VOCABFOLD_DEBUG"
+_INTERRUPTED = 130  # 128 + the number of Ctrl-C's signal, as shells have it
 
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=_DATA, show_default=False)]
 Label = Annotated[str | None, typer.Option(metavar="COL", help="The column with two values.")]
@@ -329,18 +330,22 @@ def _options(
 def main() -> None:
     """Run the command line; every error is one sentence."""
     signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
+    code = 0
     try:
-        sys.exit(app(standalone_mode=False) or 0)
-    except KeyboardInterrupt:
-        _fail("interrupted.", 130)
+        code = app(prog_name="vocabfold", standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
     except Exception as error:
         if os.environ.get(_DEBUG):
             raise
         if isinstance(error, VocabfoldError):
             _fail(str(error), 2)
         if hasattr(error, "format_message"):  # a wrong option or argument
-            _fail(error.format_message(), 2)
+            _fail(error.format_message().rstrip(".") + ".", 2)
         _fail(f"{type(error).__name__}: {error} (unexpected: 'vocabfold --debug ...' shows where)", 2)
+    if code == _INTERRUPTED:
+        _fail("interrupted.", code)
+    sys.exit(code)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -35,7 +35,7 @@ def line(text: str) -> None:
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns: texts to the left, numbers to the right."""
-    cells = [list(heads), *([shown(cell) for cell in row] for row in rows)]
+    cells = [heads, *rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         aligned = (
@@ -67,7 +67,7 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
         return
     table(
         ["column", "kind", "values"],
-        [[name, kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
+        [[shown(name), kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
     )
     share = f"{counted.positive_rows / counted.rows:.1%} with {counted.label} = {counted.positive}"
     line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {path}")
@@ -81,7 +81,7 @@ def book(path: str, found: Codebook, as_json: bool) -> None:
     results: list[tuple[str, Any]] = [*found.columns.items(), ("all", found)]
     rows = [
         [
-            name,
+            shown(name),
             f"{column.n_values:,}",
             *([f"{column.n_pooled:,}"] if found.n_pooled else []),
             f"{column.n_rates:,}",
@@ -106,7 +106,7 @@ def transformed(written: Transformed, digest: str, as_json: bool) -> None:
         paths = [str(path) for path in written.paths]
         machine({"paths": paths, "rows": written.rows, "unseen": written.unseen, "digest": digest})
         return
-    unseen = [[name, f"{n:,}", f"{n / written.rows:.2%}"] for name, n in written.unseen.items() if n]
+    unseen = [[shown(name), f"{n:,}", f"{n / written.rows:.2%}"] for name, n in written.unseen.items() if n]
     if unseen:
         table(["column", "unseen rows", "share"], unseen)
         line("")

@@ -1,0 +1,373 @@
+"""The command line as a user meets it: what it prints where, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vocabfold as vf
+from vocabfold import cli
+
+COMMAND = [sys.executable, "-c", "from vocabfold.cli import main; main()"]
+
+
+@pytest.fixture
+def vocabfold(monkeypatch, capsys, tmp_path):
+    """Run a command in an empty folder; return its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["vocabfold", *map(str, words)])
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        out, err = capsys.readouterr()
+        return ended.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def rows(vocabfold):
+    """Two days of clicks, in files."""
+    for day, shift in (("monday", 0), ("tuesday", 1)):
+        sites = [f"site-{(i * i + shift) % 7}" for i in range(200)]
+        clicks = [(i * i + shift) % 7 * 31 % 11 > i % 8 for i in range(200)]
+        table = pa.table(
+            {"site": sites, "zip": [i % 5 for i in range(200)], "click": pa.array(clicks).cast("int8")}
+        )
+        pq.write_table(table, f"{day}.parquet")
+    return ["monday.parquet", "tuesday.parquet"]
+
+
+def ok(result):
+    code, out, err = result
+    assert (code, err) == (0, "")
+    return out
+
+
+def bad(result):
+    code, out, err = result
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert err.endswith((".\n", ")\n"))
+    return err.removeprefix("error: ").strip()
+
+
+def test_from_rows_to_ids(vocabfold, rows):
+    out = ok(
+        vocabfold("fit", *rows, "--label", "click", "--features", "site,zip", "--budget", "5", "-o", "book")
+    )
+    assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "nats", "kept", "loss"]
+    assert "5 of 5 ids used" in out
+    book = vf.load("book")
+    assert book.digest == vf.fit(vf.count(rows, "click", ["site", "zip"]), 5).digest
+    assert f"digest {book.digest}" in out
+    out = ok(vocabfold("transform", "book", rows[0], "-o", "ids.parquet", "--expect", book.digest))
+    assert out.splitlines()[0] == "200 rows -> ids.parquet"
+    assert pq.read_table("ids.parquet").equals(book.transform(pq.read_table(rows[0])))
+    ok(vocabfold("transform", "book", "*day.parquet", "-o", "each/", "--only-ids", "--offset-ids"))
+    assert sorted(path.name for path in Path("each").iterdir()) == rows
+    assert pq.read_table("each/tuesday.parquet").schema.names == ["site", "zip"]
+
+
+def test_counts_are_kept_and_merged(vocabfold, rows):
+    for path in rows:
+        out = ok(vocabfold("count", path, "--label", "click", "-o", path.removesuffix(".parquet")))
+        assert out.splitlines()[:2] == ["column  kind  values", "site    text       4"]
+    out = ok(vocabfold("merge", "monday", "tuesday", "-o", "week"))
+    assert "400 rows, " in out
+    ok(vocabfold("fit", "week", "--budget", "3", "-o", "book"))
+    ok(vocabfold("fit", "monday", "tuesday", "--budget", "3", "--label", "click", "-o", "again"))
+    assert vf.load("book").digest == vf.load("again").digest == vf.fit(vf.count(rows, "click"), 3).digest
+
+
+def test_every_option_of_count_reaches_it(vocabfold):
+    lines = ["a,b,say,w,part", "x,1,yes,2,0", "y,2,no,1,1", "x,1,,1,1", "z,2,yes,1,0"]
+    Path("log.csv").write_text("\n".join(lines) + "\n")
+    options = ["--label", "say", "--positive", "yes", "--weight", "w", "--drop-null-labels"]
+    folds = ["--folds", "2", "--fold-column", "part", "--memory", "1GB"]
+    out = json.loads(ok(vocabfold("count", "log.csv", *options, *folds, "-o", "counts", "--json")))
+    assert out == {
+        "counts": "counts",
+        "rows": 4,
+        "positive_rows": 3,
+        "label": "say",
+        "positive": "yes",
+        "folds": 2,
+        "columns": {"a": {"kind": "text", "values": 3}},
+    }
+    ok(
+        vocabfold(
+            "count", "log.csv", *options, "--features", "b", "--folds", "2", "--fold-seed", "1", "-o", "b"
+        )
+    )
+    assert vf.load_counts("b").features == ("b",)
+    assert "no other text-like column" in bad(
+        vocabfold("count", "log.csv", *options, "--exclude", "a", "-o", "c")
+    )
+    assert not Path("c").exists()
+
+
+def test_names_with_commas_are_quoted_as_in_csv():
+    assert cli._names(['a,"b,c"', "d"]) == ["a", "b,c", "d"]
+    assert cli._names(None) is None
+
+
+def test_every_option_of_fit_reaches_it(vocabfold, rows):
+    options = ["--method", "dynamic", "--allocation", "uniform", "--min-count", "3", "--unseen", "own"]
+    ok(
+        vocabfold(
+            "fit", *rows, "--label", "click", "--budget", "4", "--aim", "information", *options, "-o", "book"
+        )
+    )
+    assert vf.load("book").settings == {
+        "aim": "information",
+        "method": "dynamic",
+        "allocation": "uniform",
+        "budget": 4,
+        "smoothing": 0,
+        "min_count": 3,
+        "unseen": "own",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [("160000", 160_000), ("160k", 160_000), ("1.5m", 1_500_000), ("2K", 2000), ("10,000", 10_000)],
+)
+def test_budgets(text, ids):
+    assert cli._parse_budget(text) == ids
+
+
+def test_inspect(vocabfold, rows):
+    ok(vocabfold("fit", *rows, "--label", "click", "--features", "site,zip", "--budget", "5", "-o", "book"))
+    book = vf.load("book")
+    out = json.loads(ok(vocabfold("inspect", "book", "--json")))
+    assert (out["digest"], out["size"], out["rows"]) == (book.digest, 5, 400)
+    assert out["columns"]["site"]["n_values"] == book.columns["site"].n_values
+    out = ok(vocabfold("inspect", "book"))
+    assert out.splitlines()[0].startswith("column")
+    out = json.loads(ok(vocabfold("inspect", "book", "--feature", "site", "--json")))
+    assert [group["id"] for group in out["ids"]] == list(range(book.sizes["site"]))
+    assert sum(group["neg"] + group["pos"] for group in out["ids"]) == 400
+    out = ok(vocabfold("inspect", "book", "--feature", "site", "--limit", "1"))
+    assert "more ids (--limit)" in out
+    out = json.loads(ok(vocabfold("inspect", "book", "--feature", "zip", "--value", "3", "--json")))
+    assert out == {"feature": "zip", "value": 3, "id": int(book.ids("zip", [3])[0]), "is_known": True}
+    out = ok(vocabfold("inspect", "book", "--feature", "zip", "--value", "77"))
+    assert out == f"zip 77: id {book.columns['zip'].other}, not in the codebook\n"
+    out = ok(vocabfold("inspect", "book", "--feature", "site", "--id", "0"))
+    assert out.splitlines() == book.members("site", 0)
+    out = json.loads(
+        ok(vocabfold("inspect", "book", "--feature", "site", "--id", "0", "--limit", "0", "--json"))
+    )
+    assert out == {"feature": "site", "id": 0, "values": [], "is_all": False}
+
+
+def test_what_is_shown_cannot_write_to_the_terminal(vocabfold):
+    table = pa.table({"a\x1b[31m\n": ["x\x1b]0;title\x07", None, "v" * 500], "y": [0, 1, 1]})
+    pq.write_table(table, "in.parquet")
+    out = ok(vocabfold("fit", "in.parquet", "--label", "y", "--budget", "2", "-o", "book"))
+    out += ok(vocabfold("inspect", "book", "--feature", "a\x1b[31m\n"))
+    assert "\x1b" not in out
+    assert r"x\x1b]0;title\x07" in out
+    assert "(missing)" in out
+    assert "v" * 59 + "…" in out
+
+
+def test_help_and_version(vocabfold):
+    assert "Usage: vocabfold" in ok(vocabfold())
+    assert ok(vocabfold("--version")) == f"vocabfold {vf.__version__}\n"
+    for verb in ("count", "merge", "fit", "transform", "inspect", "demo"):
+        assert verb in ok(vocabfold("--help"))
+        assert f"Usage: vocabfold {verb}" in ok(vocabfold(verb, "--help"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fold"], "No such command 'fold'."),
+        (["fit"], "Missing argument 'DATA'."),
+        (["fit", "monday.parquet", "-o", "b"], "Missing option '--budget' / '-b'."),
+        (
+            ["fit", "monday.parquet", "-b", "0", "-o", "b"],
+            "--budget must be a number of ids, such as 160000, 160k",
+        ),
+        (["fit", "monday.parquet", "-b", "-5", "-o", "b"], "--budget must be a number of ids"),
+        (["fit", "monday.parquet", "-b", "ten", "-o", "b"], "--budget must be a number of ids"),
+        (["fit", "monday.parquet", "-b", "1.5", "-o", "b"], "--budget must be a number of ids"),
+        (
+            ["fit", "monday.parquet", "-b", "auto", "--label", "click", "-o", "b"],
+            "budget='auto' is not there yet",
+        ),
+        (["fit", "monday.parquet", "-b", "9", "--aim", "model", "-o", "b"], "aim='model' is not there yet"),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--method", "magic", "-o", "b"],
+            "method must be one of 'exact', 'dyn",
+        ),
+        (["fit", "monday.parquet", "-b", "9", "-o", "b"], "label is missing: name the column that holds it."),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "clik", "-o", "b"],
+            "column 'clik' (did you mean 'click'?)",
+        ),
+        (
+            ["fit", "sunday.parquet", "-b", "9", "--label", "click", "-o", "b"],
+            "there is no file 'sunday.parquet'.",
+        ),
+        (["fit", "no*.parquet", "-b", "9", "--label", "click", "-o", "b"], "no file matches 'no*.parquet'."),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "no/b"],
+            "there is no folder 'no' to write to",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full"],
+            "full exists; give another name",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full", "--force"],
+            "full holds 'x', so it is",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "tuesday.parquet"],
+            "tuesday.parquet is a file",
+        ),
+        (
+            ["fit", "counts", "monday.parquet", "-b", "9", "-o", "b"],
+            "monday.parquet holds no counts, and others do",
+        ),
+        (
+            ["fit", "counts", "-b", "9", "--weight", "w", "-o", "b"],
+            "--weight is for rows, and counts holds counts",
+        ),
+        (
+            ["fit", "counts", "-b", "9", "--label", "y", "-o", "b"],
+            "counts was counted with the label 'click', not 'y'.",
+        ),
+        (["count", "monday.parquet", "--label", "zip", "-o", "c"], "label 'zip' has"),
+        (["count", "monday.parquet", "--label", "click", "-o", "counts"], "counts exists; give another name"),
+        (
+            ["count", "monday.parquet", "--label", "click", "--memory", "lots", "-o", "c"],
+            "memory_limit must be",
+        ),
+        (
+            ["count", "monday.parquet", "--label", "click", "--folds", "x", "-o", "c"],
+            "Invalid value for '--folds'",
+        ),
+        (["merge", "monday.parquet", "-o", "c"], "monday.parquet holds no table of counts"),
+        (["transform", "counts", "monday.parquet", "-o", "i.parquet"], "counts holds a table of counts"),
+        (["transform", "nothing", "monday.parquet", "-o", "i.parquet"], "there is no folder 'nothing'."),
+        (["transform", "book", "monday.parquet", "-o", "i.txt"], "the format of i.txt cannot be told"),
+        (["transform", "book", "monday.parquet", "-o", "no/i.parquet"], "there is no folder 'no' to write to"),
+        (
+            ["transform", "book", "monday.parquet", "-o", "tuesday.parquet"],
+            "tuesday.parquet exists; give another",
+        ),
+        (
+            ["transform", "book", "wrong.parquet", "-o", "i.parquet"],
+            "column 'site' holds integer in wrong.parquet",
+        ),
+        (
+            ["transform", "book", "monday.parquet", "-o", "i.parquet", "--expect", "0"],
+            "the codebook has the digest",
+        ),
+        (
+            ["inspect", "book", "--feature", "sight"],
+            "column 'sight' (did you mean 'site'?) is not in the codebook.",
+        ),
+        (["inspect", "book", "--id", "3"], "--id needs a column: add --feature."),
+        (["inspect", "book", "--feature", "site", "--id", "99"], "column 'site' has the ids 0 to"),
+        (["inspect", "damaged"], "is damaged or was changed by hand"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_leaves_nothing_behind(vocabfold, rows, words, message):
+    counts = vf.count(rows, "click")
+    counts.save("counts")
+    book = vf.fit(counts, 3)
+    book.save("book")
+    book.save("damaged")
+    next(Path("damaged").glob("000-*")).write_bytes(b"x" * next(Path("damaged").glob("000-*")).stat().st_size)
+    Path("full").mkdir()
+    Path("full/x").touch()
+    pq.write_table(pa.table({"site": [1, 2]}), "wrong.parquet")
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
+    assert message in bad(vocabfold(*words))
+    assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
+
+
+def test_a_value_that_the_column_cannot_hold(vocabfold, rows):
+    vf.fit(vf.count(rows, "click", "zip"), 3).save("book")
+    message = bad(vocabfold("inspect", "book", "--feature", "zip", "--value", "x"))
+    assert message == "column 'zip' holds integer values, and 'x' is none."
+
+
+def test_results_are_replaced_if_forced(vocabfold, rows):
+    for _ in range(2):
+        ok(vocabfold("fit", *rows, "--label", "click", "-b", "3", "-o", "book", "--force"))
+        ok(vocabfold("transform", "book", rows[0], "-o", "ids.csv", "--force"))
+    assert len(Path("ids.csv").read_text().splitlines()) == 201
+
+
+def test_an_error_nobody_thought_of_is_one_line_too_unless_asked(vocabfold, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("lost")
+
+    monkeypatch.setattr(vf, "load", broken)
+    assert bad(vocabfold("inspect", "book")) == (
+        "RuntimeError: lost (unexpected: 'vocabfold --debug ...' shows where)"
+    )
+    monkeypatch.setenv("VOCABFOLD_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["vocabfold", "inspect", "book"])
+    with pytest.raises(RuntimeError, match="lost"):
+        cli.main()
+
+
+# With a process of its own
+
+
+def test_a_closed_pipe_ends_quietly(rows, tmp_path):
+    vf.fit(vf.count(rows, "click"), 3).save("book")
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run([*COMMAND, "inspect", "book"], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("verb", ["fit", "transform"])
+def test_an_interrupted_run_leaves_no_temporary_files(rows, tmp_path, monkeypatch, sign, verb):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    vf.fit(vf.count(rows, "click"), 3).save("book")
+    with Path("large.csv").open("w") as file:
+        file.write("site,click\n")
+        file.writelines(f"site-{i % 7}-{i},{i % 2}\n" for i in range(3_000_000))
+    words = {
+        "fit": ["fit", "large.csv", "--label", "click", "-b", "9", "-o", "new"],
+        "transform": ["transform", "book", "large.csv", "-o", "ids.csv"],
+    }
+    before = sorted(path.name for path in tmp_path.iterdir())
+    process = subprocess.Popen([*COMMAND, *words[verb]], stderr=subprocess.PIPE)
+    while not any(temporary.iterdir()):
+        time.sleep(0.01)
+        assert process.poll() is None
+    time.sleep(0.5)
+    assert process.poll() is None, "it was quicker than the signal"
+    process.send_signal(sign)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, b"error: interrupted.\n")
+    assert list(temporary.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
