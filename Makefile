@@ -5,13 +5,14 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check full bench figures format clean
+.PHONY: help demo test check full bench figures docs format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.core ## fold an embedded table of counts
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.demo ## fold a year of flights: rows, codebook, ids
+	mkdir -p build
+	$(BIN)/vocabfold demo --out build/demo --force
 
 test: $(VENV)/.test ## run the tests, a minute or two
 	$(BIN)/python -m pytest -m "not slow"
@@ -36,6 +37,9 @@ figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an
 	$(BIN)/python -m benchmarks.codebook.run --rows 37000000
 	$(BIN)/python -m benchmarks.codebook.report
 
+docs: $(VENV)/.test ## write docs/cli.md from the commands
+	$(BIN)/python docs/make_cli.py
+
 format: $(VENV)/.test ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -49,6 +53,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.core: $(VENV)/bin/python pyproject.toml
 	$(PIP) install --editable .
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.core pyproject.toml
+	$(PIP) install --editable '.[demo]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core pyproject.toml

@@ -17,6 +17,7 @@ from vocabfold.errors import MissingDependency
 
 LATE = 15  # minutes
 BUDGET = 100
+MIN_COUNT = 100  # of rarer aircraft and flights, the first months tell little about the last
 FEATURES = ("tailnum", "flight", "dest", "carrier")
 _MONTHS = {"jan-sep": (1, 9), "oct-dec": (10, 12)}
 
@@ -31,7 +32,7 @@ def commands(folder: Path, *, overwrite: bool) -> Iterator[list[str]]:
     book, out = str(folder / "book"), str(folder / "oct-dec.ids.parquet")
     named = ["--label", "late", "--features", ",".join(FEATURES)]
     force = ["--force"] if overwrite else []
-    yield ["fit", old, *named, "--budget", str(BUDGET), "-o", book, *force]
+    yield ["fit", old, *named, "--budget", str(BUDGET), "--min-count", str(MIN_COUNT), "-o", book, *force]
     yield ["inspect", book, "--feature", "carrier"]
     yield ["transform", book, new, "-o", out, *force]
 

@@ -69,7 +69,7 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
         ["column", "kind", "values"],
         [[shown(name), kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
     )
-    share = f"{counted.positive_rows / counted.rows:.1%} with {counted.label} = {counted.positive}"
+    share = f"{100 * counted.positive_rows / counted.rows:.1f} % with {counted.label} = {counted.positive}"
     line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {path}")
 
 
@@ -96,7 +96,8 @@ def book(path: str, found: Codebook, as_json: bool) -> None:
     table(["column", "values", *pooled, "rates", "ids", "nats", "kept", "loss"], rows)
     kept = f"{share_kept(found)} of {found.total:.4g} nats kept"
     line(f"\n{found.size:,} of {number(found.budget, 'id')} used, {kept}, gap {shown_gap(found)}")
-    line(f"{number(found.rows, 'row')} with label {shown(found.label)} -> {path}")
+    label = shown(f"{found.label} = {found.positive}")
+    line(f"{path}: fitted on {number(found.rows, 'row')}, label {label}")
     line(f"digest {found.digest}")
 
 
@@ -106,9 +107,11 @@ def transformed(written: Transformed, digest: str, as_json: bool) -> None:
         paths = [str(path) for path in written.paths]
         machine({"paths": paths, "rows": written.rows, "unseen": written.unseen, "digest": digest})
         return
-    unseen = [[shown(name), f"{n:,}", f"{n / written.rows:.2%}"] for name, n in written.unseen.items() if n]
+    unseen = [
+        [shown(name), f"{n:,}", f"{100 * n / written.rows:.2f} %"] for name, n in written.unseen.items() if n
+    ]
     if unseen:
-        table(["column", "unseen rows", "share"], unseen)
+        table(["column", "not in the codebook", "share"], unseen)
         line("")
     more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
     line(f"{number(written.rows, 'row')} -> {written.paths[0]}{more}")

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from vocabfold.checks import number
 
-_ROUNDING = 1e-15  # of the total: differences below are not shown
+_ROUNDING = 1e-15  # of the total: losses below are not shown,
+_ROUNDING_OF_BOUND = 1e-14  # and gaps below neither
 _MAX_SHOWN = 40  # columns in a repr
 
 Result = Any  # of a column, a table or a codebook: n_values, size, information, total, loss, gap
@@ -148,7 +149,7 @@ def _summary(result: Result) -> str:
 
 def shown_gap(result: Result) -> str:
     """Return a gap; one that is only rounding is shown as 0."""
-    return f"{0 if result.gap <= _ROUNDING * result.total else result.gap:.1g}"
+    return f"{0 if result.gap <= _ROUNDING_OF_BOUND * result.total else result.gap:.1g}"
 
 
 def share_kept(result: Result) -> str:
