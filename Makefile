@@ -29,6 +29,7 @@ full: test ## + the slow tests, and all tests without the compiler
 bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small
 	$(BIN)/python -m benchmarks.codebook.run --small
+	$(BIN)/python -m benchmarks.transform.run --small
 
 figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an hour
 	$(BIN)/python -m benchmarks.speed.run
@@ -36,6 +37,9 @@ figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an
 	$(BIN)/python -m benchmarks.codebook.run
 	$(BIN)/python -m benchmarks.codebook.run --rows 37000000
 	$(BIN)/python -m benchmarks.codebook.report
+	$(BIN)/python -m benchmarks.transform.run
+	$(BIN)/python -m benchmarks.transform.run --rows 37000000 --repeats 1
+	$(BIN)/python -m benchmarks.transform.report
 
 docs: $(VENV)/.test ## write docs/cli.md from the commands
 	$(BIN)/python docs/make_cli.py

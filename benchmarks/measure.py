@@ -2,9 +2,12 @@
 
 import csv
 import ctypes
+import json
 import os
 import platform
+import resource
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -13,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 RUNS = Path(__file__).parent / "runs"
+
+Row = dict[str, Any]
 
 
 def timed(repeats: int, call: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, dict[str, float]]:
@@ -40,6 +45,50 @@ def extra_memory(call: Callable[..., Any], *args: Any) -> float:
     before = megabytes("VmRSS")
     call(*args)
     return megabytes("VmHWM") - before
+
+
+def peak() -> float:
+    """Return the peak memory of this process in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def in_a_process(module: str, task: str, file: Path, memory: str) -> list[Row]:
+    """Run a task of a benchmark in a process of its own, and return its rows with its peak memory."""
+    command = [sys.executable, "-m", module, "--task", task, "--file", str(file), "--memory", memory]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise SystemExit(result.stderr)
+    rows: list[Row] = json.loads(result.stdout)
+    return rows
+
+
+def least(repeats: list[list[Row]]) -> list[Row]:
+    """Return the least time of each step over the repeats, and the largest time and memory."""
+    return [
+        step[0]
+        | {"seconds": min(row["seconds"] for row in step), "slowest": max(row["seconds"] for row in step)}
+        | {field: max(row[field] for row in step) for field in ("peak_mb", "extra_mb") if field in step[0]}
+        | {"repeats": len(step)}
+        for step in zip(*repeats, strict=True)
+    ]
+
+
+def show(rows: Sequence[Row]) -> None:
+    """Print rows, one per line."""
+    for row in rows:
+        shown = (
+            f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items()
+        )
+        print(" ".join(shown))
+
+
+def keep(name: str, rows: Sequence[Row], packages: Sequence[str], more: dict[str, str]) -> None:
+    """Keep the rows of a run, and what is needed to judge and repeat it."""
+    about = facts(packages) | more
+    target = RUNS / f"{about['date']}-{name}"
+    target.mkdir(parents=True, exist_ok=True)
+    write_csv(target / "raw.csv", rows)
+    write_csv(target / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
 
 
 def facts(packages: Sequence[str]) -> dict[str, str]:

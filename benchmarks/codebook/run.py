@@ -13,9 +13,6 @@ Each process works on a table of two rows before the clock starts, so that impor
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,7 +22,7 @@ from typing import Any
 
 from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import RUNS, facts, write_csv
+from benchmarks.measure import in_a_process, keep, least, peak, show
 
 Row = dict[str, Any]
 PACKAGES = ["vocabfold", "duckdb", "pyarrow", "numpy", "numba"]
@@ -106,32 +103,6 @@ def serving(_: str, file: str, memory: str) -> list[Row]:
 TASKS = {**dict.fromkeys(GROUP_BY, group_by), "codebook": codebook, "serving": serving}
 
 
-def peak() -> float:
-    """Return the peak memory of this process in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def in_a_process(method: str, file: Path, memory: str) -> list[Row]:
-    """Run a task in a process of its own, and return its rows with its peak memory."""
-    command = [sys.executable, "-m", "benchmarks.codebook.run", "--task", method, "--file", str(file)]
-    result = subprocess.run([*command, "--memory", memory], capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise SystemExit(result.stderr)
-    rows: list[Row] = json.loads(result.stdout)
-    return rows
-
-
-def least(repeats: list[list[Row]]) -> list[Row]:
-    """Return the least time of each step over the repeats, and the largest time and memory."""
-    return [
-        step[0]
-        | {"seconds": min(row["seconds"] for row in step), "slowest": max(row["seconds"] for row in step)}
-        | {field: max(row[field] for row in step) for field in ("peak_mb", "extra_mb") if field in step[0]}
-        | {"repeats": len(step)}
-        for step in zip(*repeats, strict=True)
-    ]
-
-
 def main() -> None:
     """Measure all tasks in turns, print and keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -154,23 +125,13 @@ def main() -> None:
         found: dict[str, list[list[Row]]] = {task: [] for task in TASKS}
         for _ in range(1 if options.small else options.repeats):
             for task in TASKS:
-                found[task].append(in_a_process(task, file, options.memory))
+                found[task].append(in_a_process("benchmarks.codebook.run", task, file, options.memory))
     rows = [{"part": task, "rows": n_rows, **row} for task, repeats in found.items() for row in least(repeats)]
-    for row in rows:
-        print(
-            " ".join(
-                f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}"
-                for key, value in row.items()
-            )
-        )
+    show(rows)
     if not options.small:
-        about = facts(PACKAGES)
-        target = RUNS / f"{about['date']}-codebook-{n_rows // 10**6}m"
-        target.mkdir(parents=True, exist_ok=True)
-        about["rows"] = f"{n_rows:,} x {len(CARDINALITIES)} columns, memory limit {options.memory}"
-        about["command"] = f"python -m benchmarks.codebook.run --rows {n_rows} --memory {options.memory}"
-        write_csv(target / "raw.csv", rows)
-        write_csv(target / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
+        command = f"python -m benchmarks.codebook.run --rows {n_rows} --memory {options.memory}"
+        about = f"{n_rows:,} x {len(CARDINALITIES)} columns, memory limit {options.memory}"
+        keep(f"codebook-{n_rows // 10**6}m", rows, PACKAGES, {"rows": about, "command": command})
 
 
 if __name__ == "__main__":
