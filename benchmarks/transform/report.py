@@ -28,8 +28,8 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
         *(f"- {fact['fact']}: {fact['is']}" for fact in about),
         "\n## Files\n",
         table(parts["files"], {**_STEP, **TIMES, **_FILES}),
-        f"Transform takes {_file_ratio(rows):.2f} times as long as the joins. Of {checked['n_checked']:,} ids in the "
-        f"order of the rows, {checked['n_wrong']:,} are wrong.\n",
+        f"Transform takes {_file_ratio(rows):.2f} times as long as the joins. "
+        f"Of {checked['n_checked']:,} ids in the order of the rows, {checked['n_wrong']:,} are wrong.\n",
         "## Frames\n",
         table(parts["frames"], {**_STEP, **_FRAMES, **TIMES, **_ANSWER}),
         *(f"OrdinalEncoder takes {ratio:.1f} times as long ({kind}).\n" for kind, ratio in _frame_ratios(rows)),

@@ -5,9 +5,9 @@
     python -m benchmarks.transform.run --small                          the same in seconds, only printed
 
 Files: the rows of `benchmarks.criteo_rows` in one Parquet file, 26 columns, and the codebook of 10,000 ids that
-was fitted on it. The rival is DuckDB's plain join of the rows with the 26 maps of the codebook, which changes the
-order of the rows, with the same memory limit; both write Parquet. Afterwards a positional join of our file with
-the rows checks every id of every row: `n_wrong` must be 0.
+was fitted on it. The rival is DuckDB's plain join of the rows with the 26 maps of the codebook, which changes
+the order of the rows, with the same memory limit; both write Parquet. Afterwards a positional join of our file
+with the rows checks every id of every row: `n_wrong` must be 0.
 
 Frames: 2 million rows of one column with 220,000 values, against scikit-learn's OrdinalEncoder.transform.
 

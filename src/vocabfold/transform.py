@@ -63,9 +63,14 @@ class Plan:
     """What is to be done to every table."""
 
     book: Codebook
-    offsets: Mapping[str, int]
+    offset_ids: bool
     only_ids: bool
     overwrite: bool
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """What is added to the ids of each column."""
+        return self.book.offsets if self.offset_ids else dict.fromkeys(self.book.features, 0)
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the columns of the result, with the digest of the codebook in their metadata."""
@@ -73,8 +78,7 @@ class Plan:
         fields = [
             pa.field(name, pa.int32()) if name in self.book.columns else given.field(name) for name in names
         ]
-        has_offsets = any(self.offsets.values())
-        about = {DIGEST.encode(): self.book.digest, OFFSET_IDS.encode(): json.dumps(has_offsets)}
+        about = {DIGEST.encode(): self.book.digest, OFFSET_IDS.encode(): json.dumps(self.offset_ids)}
         return pa.schema(fields, _without_types(given.metadata or {}, self.book.columns) | about)
 
 
@@ -98,8 +102,7 @@ def transform(
         raise InputError(f"the codebook has the digest {book.digest}, and expected was {expect!r}.")
     if offset_ids and book.size >= 2**31:
         raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
-    offsets = book.offsets if offset_ids else dict.fromkeys(book.features, 0)
-    plan = Plan(book, offsets, only_ids, overwrite)
+    plan = Plan(book, bool(offset_ids), only_ids, overwrite)
     return _of_frame(plan, data) if out is None else _of_files(plan, data, out, preset, limit)
 
 
@@ -157,8 +160,8 @@ def _of_files(
         sources = [source(engine, given, preset) for given, _ in jobs]
         for found, (_, target) in zip(sources, jobs, strict=True):
             checks.known("column", plan.book.features, found.names, found.place)
-            if not found.is_text:  # all files are looked at before one is written, unless that takes long
-                _open(plan, found, target)
+            if len(jobs) > 1 and not found.is_text:
+                _open(plan, found, target)  # all are looked at before one is written, unless that takes long
         n_rows = 0
         for found, (_, target) in zip(sources, jobs, strict=True):
             engine.subject = found.name
@@ -262,7 +265,7 @@ def _encoded(
 def _put_aside(folder: Path, stream: Watched, encoder: Encoder) -> dict[str, Path]:
     """Write the ids of each column to a file, as they are in memory."""
     paths = {name: folder / f"ids-{encoder.book.features.index(name)}" for name in encoder.indexes}
-    with ExitStack() as opened:
+    with writing.explained(folder), ExitStack() as opened:
         files = {name: opened.enter_context(path.open("wb")) for name, path in paths.items()}
         for _, ids in _ahead(_encoded(stream, encoder, [])):
             for name, of_batch in ids.items():

@@ -130,13 +130,13 @@ def _replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield a file beside a path, which takes its place at the end; of two writers, one gets an error."""
     partial = path.with_name(f".{path.name}.unfinished")
     made = [folder for folder in path.parents if not folder.exists()]
-    with _explained(path):
+    with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = _open(partial, path)
     try:
         if path.exists() and not overwrite:
             raise checks.taken(path)
-        with _explained(path):
+        with explained(path):
             yield partial
             os.fsync(descriptor)
             os.replace(partial, path)
@@ -173,11 +173,12 @@ def _open(partial: Path, path: Path) -> int:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Say in one sentence why a file could not be written."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
-            raise InputError(f"the disk is full while writing {path}; nothing was changed.") from error
+            raise InputError(f"the disk is full while writing {path}.") from error
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
         raise InputError(f"{path} cannot be written: {reason}.") from error
