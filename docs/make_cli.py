@@ -30,11 +30,8 @@ def _command(name: str, command: Any) -> str:
     options = [param for param in command.params if param.param_type_name == "option"]
     required = [f"{option.opts[-1]} {option.metavar}" for option in options if option.required]
     words = [f"{argument.metavar}{'...' * (argument.nargs != 1)}" for argument in arguments]
-    lines = [
-        f"## vocabfold {name}\n",
-        f"{about}\n",
-        f"    vocabfold {name} {' '.join(words + required)} [OPTIONS]\n",
-    ]
+    usage = " ".join(["vocabfold", name, *words, *required, "[OPTIONS]"])
+    lines = [f"## vocabfold {name}\n", f"{about}\n", f"    {usage}\n"]
     for paragraph in paragraphs:
         lines.append(
             f"    {paragraph}\n" if paragraph.startswith("vocabfold ") else f"{' '.join(paragraph.split())}\n"

@@ -16,7 +16,8 @@ ALLOWED = {
     "errors": set(),
     "checks": {"errors"},
     "compiling": set(),
-    "progress": set(),
+    "terminal": set(),
+    "progress": {"terminal"},
     "kinds": set(),
     "information": {"compiling"},
     "order": {"compiling", "information"},
@@ -40,8 +41,8 @@ ALLOWED = {
         *("engines", "counts", "lookup", "codebook"),
     },
     "demo": {"errors", "checks", "engines"},
-    "display": {"errors", "checks", "kinds", "folds", "counts", "codebook", "transform"},
-    "cli": {"errors", "storage", "counts", "fitting", "display", "demo"},
+    "display": {"errors", "checks", "terminal", "kinds", "folds", "counts", "codebook", "transform"},
+    "cli": {"errors", "checks", "terminal", "progress", "storage", "counts", "fitting", "display", "demo"},
 }
 INSIDE = {"codebook": {"transform"}}  # steps that methods of a noun call, imported inside the method
 HEAVY = ["numba", "numpy", "duckdb", "pyarrow", "rich", "sklearn", "pyspark", "pandas", "polars", "scipy"]

@@ -25,12 +25,13 @@ def vocabfold(monkeypatch, capsys, tmp_path):
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["vocabfold", *map(str, words)])
-        before = signal.getsignal(signal.SIGTERM)
+        before = {sign: signal.getsignal(sign) for sign in (signal.SIGTERM, signal.SIGHUP)}
         try:
             with pytest.raises(SystemExit) as ended:
                 cli.main()
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for sign, handler in before.items():
+                signal.signal(sign, handler)
         out, err = capsys.readouterr()
         return ended.value.code, out, err
 
@@ -61,7 +62,7 @@ def bad(result):
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
-    assert err.endswith((".\n", ")\n"))
+    assert err.endswith((".\n", ")\n", "?\n"))
     return err.removeprefix("error: ").strip()
 
 
@@ -168,12 +169,26 @@ def test_inspect(vocabfold, rows):
     assert out == {"feature": "zip", "value": 3, "id": int(book.ids("zip", [3])[0]), "is_known": True}
     out = ok(vocabfold("inspect", "book", "--feature", "zip", "--value", "77"))
     assert out == f"zip 77: id {book.columns['zip'].other}, not in the codebook\n"
+    out = ok(vocabfold("inspect", "book", "--feature", "zip", "--missing"))
+    assert out == f"zip (missing): id {book.columns['zip'].other}, not in the codebook\n"
     out = ok(vocabfold("inspect", "book", "--feature", "site", "--id", "0"))
     assert out.splitlines() == book.members("site", 0)
-    out = json.loads(
-        ok(vocabfold("inspect", "book", "--feature", "site", "--id", "0", "--limit", "0", "--json"))
-    )
-    assert out == {"feature": "site", "id": 0, "values": [], "is_all": False}
+    first = next(id for id in range(book.sizes["site"]) if len(book.members("site", id)) > 1)
+    words = ["inspect", "book", "--feature", "site", "--id", first, "--limit", "1"]
+    out = json.loads(ok(vocabfold(*words, "--json")))
+    assert out == {"feature": "site", "id": first, "values": book.members("site", first)[:1], "is_all": False}
+    assert vocabfold(*words) == (0, book.members("site", first)[0] + "\n", "... and more (--limit)\n")
+
+
+def test_values_that_json_has_no_numbers_for(vocabfold):
+    pq.write_table(pa.table({"x": [1.5, float("inf"), None, 1.5], "y": [0, 1, 1, 0]}), "in.parquet")
+    ok(vocabfold("fit", "in.parquet", "--label", "y", "--features", "x", "-b", "3", "-o", "book"))
+    out = ok(vocabfold("inspect", "book", "--feature", "x", "--json"))
+    assert json.loads(out, parse_constant=pytest.fail)["ids"][1]["examples"] == [None, "inf"]
+    for value, id in (("inf", 1), ("nan", 1), ("1.5", 0)):
+        out = json.loads(ok(vocabfold("inspect", "book", "--feature", "x", "--value", value, "--json")))
+        assert (out["id"], out["is_known"]) == (id, True)
+    bad(vocabfold("inspect", "book", "--feature", "x", "--value", "1_0"))
 
 
 def test_what_is_shown_cannot_write_to_the_terminal(vocabfold):
@@ -185,6 +200,17 @@ def test_what_is_shown_cannot_write_to_the_terminal(vocabfold):
     assert r"x\x1b]0;title\x07" in out
     assert "(missing)" in out
     assert "v" * 59 + "…" in out
+    assert "\x1b" not in bad(vocabfold("fit", "in.parquet", "--label", "z", "--budget", "2", "-o", "b"))
+
+
+def test_an_interrupted_demo_does_not_go_on(vocabfold, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(vf, "count", interrupted)
+    code, out, err = vocabfold("demo")
+    assert (code, err) == (130, "error: interrupted.\n")
+    assert out.count("$ vocabfold") == 1
 
 
 def test_help_and_version(vocabfold):
@@ -203,7 +229,7 @@ def test_help_and_version(vocabfold):
         (["fit", "monday.parquet", "-o", "b"], "Missing option '--budget' / '-b'."),
         (
             ["fit", "monday.parquet", "-b", "0", "-o", "b"],
-            "--budget must be a number of ids, such as 160000, 160k",
+            "--budget must be a number of ids, at least 1, such as",
         ),
         (["fit", "monday.parquet", "-b", "-5", "-o", "b"], "--budget must be a number of ids"),
         (["fit", "monday.parquet", "-b", "ten", "-o", "b"], "--budget must be a number of ids"),
@@ -217,7 +243,7 @@ def test_help_and_version(vocabfold):
             ["fit", "monday.parquet", "-b", "9", "--method", "magic", "-o", "b"],
             "method must be one of 'exact', 'dyn",
         ),
-        (["fit", "monday.parquet", "-b", "9", "-o", "b"], "label is missing: name the column that holds it."),
+        (["fit", "monday.parquet", "-b", "9", "-o", "b"], "--label is missing: name the column that holds it."),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "clik", "-o", "b"],
             "column 'clik' (did you mean 'click'?)",
@@ -233,7 +259,7 @@ def test_help_and_version(vocabfold):
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full"],
-            "full exists; give another name",
+            "full exists; give another name, or --force to replace it.",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full", "--force"],
@@ -259,14 +285,17 @@ def test_help_and_version(vocabfold):
         (["count", "monday.parquet", "--label", "click", "-o", "counts"], "counts exists; give another name"),
         (
             ["count", "monday.parquet", "--label", "click", "--memory", "lots", "-o", "c"],
-            "memory_limit must be",
+            "--memory must be",
         ),
         (
             ["count", "monday.parquet", "--label", "click", "--folds", "x", "-o", "c"],
             "Invalid value for '--folds'",
         ),
-        (["merge", "monday.parquet", "-o", "c"], "monday.parquet holds no table of counts"),
-        (["transform", "counts", "monday.parquet", "-o", "i.parquet"], "counts holds a table of counts"),
+        (["merge", "monday.parquet", "-o", "c"], "monday.parquet is a file; a table of counts is a folder"),
+        (
+            ["transform", "counts", "monday.parquet", "-o", "i.parquet"],
+            "counts holds a table of counts; give it to 'vocabfold fit'.",
+        ),
         (["transform", "nothing", "monday.parquet", "-o", "i.parquet"], "there is no folder 'nothing'."),
         (["transform", "book", "monday.parquet", "-o", "i.txt"], "the format of i.txt cannot be told"),
         (["transform", "book", "monday.parquet", "-o", "no/i.parquet"], "there is no folder 'no' to write to"),
@@ -287,6 +316,17 @@ def test_help_and_version(vocabfold):
             "column 'sight' (did you mean 'site'?) is not in the codebook.",
         ),
         (["inspect", "book", "--id", "3"], "--id needs a column: add --feature."),
+        (
+            ["inspect", "book", "--feature", "site", "--id", "3", "--missing"],
+            "--id and --missing ask for different",
+        ),
+        (["inspect", "book", "--feature", "site", "--limit", "-1"], "--limit must be at least 1, got -1."),
+        (["fit", "book", "--label", "y", "-b", "3", "-o", "b"], "book holds a codebook, not rows."),
+        (["count", "counts", "--label", "y", "-o", "c"], "counts holds counts, not rows."),
+        (
+            ["transform", "monday.parquet", "book", "-o", "i.parquet"],
+            "monday.parquet is a file; a codebook is a folder",
+        ),
         (["inspect", "book", "--feature", "site", "--id", "99"], "column 'site' has the ids 0 to"),
         (["inspect", "damaged"], "is damaged or was changed by hand"),
     ],
@@ -312,6 +352,14 @@ def test_a_value_that_the_column_cannot_hold(vocabfold, rows):
     assert message == "column 'zip' holds integer values, and 'x' is none."
 
 
+def test_a_column_of_which_nothing_is_known_is_pointed_out(vocabfold, rows):
+    vf.fit(vf.count(rows, "click"), 3).save("book")
+    Path("other.csv").write_text("site\nx\ny\n")
+    code, out, err = vocabfold("transform", "book", "other.csv", "-o", "ids.csv")
+    assert (code, err) == (0, "warning: no value of column 'site' is in the codebook; is it the same column?\n")
+    assert "site                      2  100.00 %" in out
+
+
 def test_results_are_replaced_if_forced(vocabfold, rows):
     for _ in range(2):
         ok(vocabfold("fit", *rows, "--label", "click", "-b", "3", "-o", "book", "--force"))
@@ -328,25 +376,33 @@ def test_an_error_nobody_thought_of_is_one_line_too_unless_asked(vocabfold, monk
         "RuntimeError: lost (unexpected: 'vocabfold --debug ...' shows where)"
     )
     monkeypatch.setenv("VOCABFOLD_DEBUG", "1")
-    monkeypatch.setattr(sys, "argv", ["vocabfold", "inspect", "book"])
-    with pytest.raises(RuntimeError, match="lost"):
-        cli.main()
+    code, _, err = vocabfold("inspect", "book")
+    assert code == 2
+    assert err.startswith("Traceback")
 
 
 # With a process of its own
 
 
-def test_a_closed_pipe_ends_quietly(rows, tmp_path):
+@pytest.mark.parametrize("words", [["inspect", "book"], ["--help"]])
+def test_a_closed_pipe_ends_quietly(rows, tmp_path, words):
     vf.fit(vf.count(rows, "click"), 3).save("book")
     read, write = os.pipe()
     os.close(read)
-    ended = subprocess.run([*COMMAND, "inspect", "book"], stdout=write, stderr=subprocess.PIPE, check=False)
+    ended = subprocess.run([*COMMAND, *words], stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("verb", ["fit", "transform"])
+@pytest.mark.parametrize(
+    ("verb", "sign"),
+    [
+        ("fit", signal.SIGINT),
+        ("fit", signal.SIGTERM),
+        ("transform", signal.SIGINT),
+        ("transform", signal.SIGHUP),
+    ],
+)
 def test_an_interrupted_run_leaves_no_temporary_files(rows, tmp_path, monkeypatch, sign, verb):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -360,14 +416,12 @@ def test_an_interrupted_run_leaves_no_temporary_files(rows, tmp_path, monkeypatc
         "transform": ["transform", "book", "large.csv", "-o", "ids.csv"],
     }
     before = sorted(path.name for path in tmp_path.iterdir())
-    process = subprocess.Popen([*COMMAND, *words[verb]], stderr=subprocess.PIPE)
-    while not any(temporary.iterdir()):
-        time.sleep(0.01)
-        assert process.poll() is None
-    time.sleep(0.5)
-    assert process.poll() is None, "it was quicker than the signal"
-    process.send_signal(sign)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, b"error: interrupted.\n")
+    with subprocess.Popen([*COMMAND, *words[verb]], stderr=subprocess.PIPE) as process:
+        while not any(temporary.iterdir()) and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        process.send_signal(sign)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (128 + sign, b"error: interrupted.\n")
     assert list(temporary.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == before

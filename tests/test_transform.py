@@ -225,11 +225,9 @@ def test_other_columns_stay_as_they_are(tmp_path):
     assert after.drop(["site"]).equals(before.drop(["site"]), check_metadata=False)
     assert after.schema.names == before.schema.names
     assert after["site"].to_pylist() == [0, 1, 0]
-    assert after.schema.metadata == {
-        b"who": b"me",
-        b"vocabfold.digest": book.digest.encode(),
-        b"vocabfold.offset_ids": b"false",
-    }
+    about = {b"vocabfold.digest": book.digest.encode(), b"vocabfold.offset_ids": b"false"}
+    assert after.schema.metadata == {b"who": b"me", **about}
+    assert after.schema.field("site").metadata.items() >= about.items()
     with pytest.raises(
         vf.InputError, match=r"^column 'list' holds list<.*>, which .*out.csv cannot hold; write Parq"
     ):
@@ -250,6 +248,31 @@ def test_a_file_of_pandas_is_read_by_pandas_with_its_index_and_without_old_types
     assert out["click"].dtype == frame["click"].dtype
 
 
+def test_a_table_of_pandas_goes_back_to_pandas_with_numbers(book, tmp_path):
+    for site in ("str", "string", "category", object):
+        frame = arrow(NEW).to_pandas(types_mapper=pd.ArrowDtype).astype({"site": site})
+        out = book.transform(pa.Table.from_pandas(frame)).to_pandas()
+        assert {name: out[name].tolist() for name in book} == by_hand(book, NEW)
+        assert all(out[name].dtype == np.int32 for name in book)
+    frame.set_index("site").to_parquet(tmp_path / "in.parquet")
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "out.parquet")
+    assert pd.read_parquet(tmp_path / "out.parquet").index.tolist() == by_hand(book, NEW)["site"]
+
+
+def test_a_frame_of_a_class_derived_from_pandas_is_a_frame(book):
+    class Special(pd.DataFrame):
+        pass
+
+    frame = Special(arrow(NEW).to_pandas(types_mapper=pd.ArrowDtype))
+    assert book.transform(frame)["site"].tolist() == by_hand(book, NEW)["site"]
+
+
+def test_large_numbers_among_objects_are_unsigned():
+    rows = pd.DataFrame({"x": pd.Series([2**63, 1, 2**63] * 3, dtype=object), "y": [0, 1, 0] * 3})
+    book = vf.fit(vf.count(rows, "y", "x"), 2)
+    assert book.transform(rows)["x"].tolist() == [0, 1, 0] * 3
+
+
 def test_text_is_written_as_it_was_read(tmp_path):
     (tmp_path / "in.csv").write_text('n,site,code,note\n1.50,a,007,"x ""y"""\n,b,1,\n+2,a,,""\n')
     book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
@@ -258,6 +281,39 @@ def test_text_is_written_as_it_was_read(tmp_path):
     book.transform(tmp_path / "in.csv", out=tmp_path / "out.tsv.zst")
     with pa.input_stream(tmp_path / "out.tsv.zst", compression="zstd") as file:
         assert file.read() == b'n\tsite\tcode\tnote\n1.50\t0\t007\t"x ""y"""\n\t1\t1\t\n+2\t0\t\t""\n'
+
+
+def test_heads_of_a_text_file_may_be_empty_or_differ_by_case(tmp_path):
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    (tmp_path / "in.csv").write_text(",site\n0,a\n1,b\n")
+    book.transform(tmp_path / "in.csv", out=tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == '"",site\n0,0\n1,1\n'
+    frame = pa.table({"site": ["a"], "A": ["x"], "a": ["y"], "q,": ["z"]})
+    pq.write_table(frame.drop(["A"]), tmp_path / "in.parquet")
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == 'site,a,"q,"\n0,y,z\n'
+
+
+def test_instants_are_written_as_they_are_whatever_the_time_zone_of_the_machine(tmp_path):
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    instant = datetime.datetime(2020, 1, 1, 12)
+    table = pa.table(
+        {
+            "site": ["a"],
+            "zoned": pa.array([instant], pa.timestamp("us", "UTC")),
+            "fine": pa.array([instant], pa.timestamp("ns")),
+            "time": pa.array([datetime.time(1, 2, 3)]),
+            "date": pa.array([instant.date()]),
+        }
+    )
+    book.transform(table, out=tmp_path / "out.csv")
+    line = (tmp_path / "out.csv").read_text().splitlines()[1]
+    assert line == "0,2020-01-01 12:00:00.000000Z,2020-01-01 12:00:00.000000000,01:02:03.000000,2020-01-01"
+    for wrong in (pa.array([1], pa.duration("ns")), pa.array([1.0], pa.float16()), pa.array([b"x"])):
+        with pytest.raises(
+            vf.InputError, match=r"^column 'x' holds .*, which .*out.csv cannot hold; write Parquet"
+        ):
+            book.transform(pa.table({"site": ["a"], "x": wrong}), out=tmp_path / "out.csv")
 
 
 def test_digits_are_text_where_the_codebook_holds_texts(tmp_path):
@@ -281,6 +337,23 @@ def test_nested_json_is_carried_as_its_text(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"site": "a", "tags": [1, {"b": 2}]}\n{"site": "b"}\n')
     book.transform(tmp_path / "in.jsonl", out=tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet")["tags"].to_pylist() == ['[1,{"b":2}]', None]
+
+
+def test_numbers_of_json_keep_all_their_digits(tmp_path):
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    lines = [
+        '{"site": "a", "n": 1, "x": 0.5, "m": 18446744073709551615, "big": 9007199254740993}',
+        '{"site": "b", "big": 0.5}',
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n")
+    book.transform(tmp_path / "in.jsonl", out=tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist()[0] == {
+        "site": 0,
+        "n": 1,
+        "x": 0.5,
+        "m": "18446744073709551615",
+        "big": "9007199254740993",
+    }
 
 
 def test_the_criteo_preset(tmp_path):
@@ -330,6 +403,56 @@ def test_formats_that_are_not_written_become_parquet_in_a_folder(tmp_path):
     assert written.paths == (tmp_path / "out" / "a.b.parquet",)
 
 
+def test_two_files_are_not_written_to_one_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = vf.fit(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    for name in ("x.jsonl", "x.json"):
+        Path(name).write_text('{"site": "a"}\n')
+    with pytest.raises(
+        vf.InputError, match=r"^x.jsonl and x.json would both become o/x.parquet; rename one of them"
+    ):
+        book.transform(["x.jsonl", "x.json"], out="o/")
+    assert not Path("o").exists()
+
+
+def test_a_link_is_written_under_its_own_name(book, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("blobs").mkdir()
+    pq.write_table(arrow(NEW), "blobs/4f2a")
+    Path("day.parquet").symlink_to("blobs/4f2a")
+    assert book.transform("day.parquet", out="o/").paths == (Path("o/day.parquet"),)
+
+
+def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(book, tmp_path):
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / ".out.parquet.unfinished").symlink_to("victim")
+    refused(book, arrow(NEW), r"out.parquet cannot be written: ", out=tmp_path / "out.parquet")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(book, tmp_path):
+    book.transform(arrow(NEW), out=tmp_path / "out.parquet")
+    (tmp_path / "out.parquet").chmod(0o600)
+    book.transform(arrow(NEW), out=tmp_path / "out.parquet")
+    assert (tmp_path / "out.parquet").stat().st_mode & 0o777 == 0o600
+
+
+def test_ids_are_not_taken_for_values(tmp_path):
+    book = vf.fit(vf.count(pa.table({"x": [1, 2] * 3, "y": [0, 1] * 3}), "y", "x"), 2)
+    book.transform(pa.table({"x": [1, 2]}), out=tmp_path / "ids.parquet")
+    message = r"^column 'x' of .*ids.parquet holds ids already; give the rows as they were\.$"
+    refused(book, tmp_path / "ids.parquet", message, out=tmp_path / "again.parquet")
+
+
+def test_small_batches_are_looked_up_together(book, tmp_path):
+    table = pa.concat_tables([arrow(NEW).slice(i, 1) for i in range(len(NEW))] * 5)
+    table = table.set_column(0, "site", pa.chunked_array([c.dictionary_encode() for c in table["site"].chunks]))
+    assert len(list(streams.from_table(table).read(table.schema.names, ()))) == 1
+    book.transform(table.to_reader(), out=tmp_path / "out.parquet")
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert {name: out[name].to_pylist() for name in book} == by_hand(book, NEW * 5)
+
+
 def test_files_with_columns_of_several_types_and_orders_become_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book = vf.fit(vf.count(pa.table({"x": [1, 2] * 3, "y": [0, 1] * 3}), "y", "x"), 2)
@@ -337,14 +460,22 @@ def test_files_with_columns_of_several_types_and_orders_become_one(tmp_path, mon
     pq.write_table(pa.table({"n": pa.array([2**40]), "x": pa.array([2.0])}), "b.parquet")
     book.transform(["a.parquet", "b.parquet"], out="out.parquet")
     assert pq.read_table("out.parquet").to_pydict() == {"x": [0, 1], "n": [7, 2**40]}
+    text = vf.fit(vf.count(pa.table({"s": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2)
+    pq.write_table(pa.table({"s": ["a"]}), "text.parquet")
+    pq.write_table(pa.table({"s": pa.array(["b"]).dictionary_encode()}), "words.parquet")
+    text.transform(["text.parquet", "words.parquet"], out="out.parquet")
+    assert pq.read_table("out.parquet").to_pydict() == {"s": [0, 1]}
     pq.write_table(pa.table({"x": [2], "n": ["seven"]}), "c.parquet")
     with pytest.raises(
         vf.InputError, match=r"^column 'n' is string in c.parquet but int32 in a.parquet; write them to"
     ):
         book.transform(["a.parquet", "c.parquet"], out="out.parquet")
     pq.write_table(pa.table({"x": [2]}), "d.parquet")
-    with pytest.raises(vf.InputError, match=r"^d.parquet lacks the column 'n', which a.parquet has\.$"):
-        book.transform(["a.parquet", "d.parquet"], out="out.parquet")
+    for paths in (["a.parquet", "d.parquet"], ["d.parquet", "a.parquet"]):
+        with pytest.raises(
+            vf.InputError, match=r"^d.parquet lacks the column 'n', which a.parquet has; write them"
+        ):
+            book.transform(paths, out="out.parquet")
     book.transform(["a.parquet", "c.parquet", "d.parquet"], out="out.parquet", only_ids=True)
     assert pq.read_table("out.parquet").to_pydict() == {"x": [0, 1, 1]}
     book.transform(["a.parquet", "c.parquet", "d.parquet"], out="each/")
@@ -392,6 +523,14 @@ def test_columns_that_are_missing_or_of_another_type(book, tmp_path):
     assert not (tmp_path / "o.parquet").exists()
 
 
+def test_columns_without_texts_as_names(book):
+    refused(
+        book,
+        pd.DataFrame({0: [1], "sit": ["a"]}),
+        r"^columns 'site' \(did you mean 'sit'\?\), 'number', .*: 0, sit\.$",
+    )
+
+
 def test_a_column_that_comes_twice(book):
     frame = pd.concat([arrow(NEW).to_pandas(), arrow(NEW).to_pandas()[["site"]]], axis=1)
     refused(book, frame, r"^the pandas DataFrame has the column 'site' twice; rename one of them\.$")
@@ -402,7 +541,7 @@ def test_another_digest(book):
     refused(
         book,
         arrow(NEW),
-        rf"^the codebook has the digest {book.digest}, and expected was 'abc'\.$",
+        rf"^the codebook has the digest {book.digest}, and 'abc' was expected; take",
         expect="abc",
     )
 
@@ -413,6 +552,9 @@ def test_another_digest(book):
         ({}, r"^out is missing: frames and Arrow tables are returned, and everything else \(here PosixPath\)"),
         ({"out": ""}, r"^out must be the path of a file, or of a folder with a / at its end, got ''\.$"),
         ({"out": 7}, r"^out must be the path of a file"),
+        ({"out": "a\0.parquet"}, r"^out must be the path of a file"),
+        ({"out": "x" * 300 + ".parquet"}, r"^'x+' cannot be written: File name too long\.$"),
+        ({"out": "~nobody-of-that-name/x.parquet"}, r" cannot be written: "),
         ({"out": "ids"}, r"^the format of ids cannot be told from its name, or is not written; it must end in"),
         ({"out": "ids.jsonl"}, r"^the format of ids.jsonl cannot be told"),
         ({"out": "ids.parquet.gz"}, r"^the format of ids.parquet.gz cannot be told"),
@@ -420,7 +562,10 @@ def test_another_digest(book):
         ({"out": "no/folder/"}, r"^there is no folder 'no' to write to; make it first\.$"),
         ({"out": "in.parquet"}, r"^in.parquet is to be read and to be written; give another out\.$"),
         ({"out": "./"}, r"^in.parquet is to be read and to be written"),
-        ({"out": "old.parquet", "overwrite": False}, r"^old.parquet exists; give another name, or --force"),
+        (
+            {"out": "old.parquet", "overwrite": False},
+            r"^old.parquet exists; give another name, or overwrite=True to replace it\.$",
+        ),
         ({"out": "x.parquet", "preset": "avazu"}, r"^preset must be 'criteo', got 'avazu'\.$"),
         ({"out": "x.parquet", "memory_limit": "1KB"}, r"^memory_limit must be at least 200 MiB"),
     ],

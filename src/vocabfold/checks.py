@@ -50,7 +50,7 @@ def known(noun: str, given: Iterable[str], names: Sequence[str], place: str) -> 
     unknown = [name for name in given if name not in names]
     if not unknown:
         return
-    lower = {name.lower(): name for name in names}
+    lower = {str(name).lower(): name for name in names}
     asked = []
     for name in unknown[:_MAX_SHOWN]:
         close = difflib.get_close_matches(str(name).lower(), lower, n=1)
@@ -61,7 +61,7 @@ def known(noun: str, given: Iterable[str], names: Sequence[str], place: str) -> 
 
 def listed(names: Sequence[str]) -> str:
     """Return names as the end of a sentence; not all, if they are many."""
-    return ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else ".")
+    return ", ".join(map(str, names[:_MAX_SHOWN])) + (", ..." if len(names) > _MAX_SHOWN else ".")
 
 
 def folder(path: Path) -> None:
@@ -74,7 +74,7 @@ def folder(path: Path) -> None:
 
 def taken(path: Path) -> InputError:
     """Say that a place for results is taken."""
-    return InputError(f"{path} exists; give another name, or --force (overwrite=True) to replace it.")
+    return InputError(f"{path} exists; give another name, or overwrite=True to replace it.")
 
 
 def pair(given: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -13,13 +13,17 @@ import re
 import shlex
 import signal
 import sys
+import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 import vocabfold as vf
+from vocabfold import progress
 from vocabfold.errors import InputError, VocabfoldError
+from vocabfold.terminal import printable
 
 if TYPE_CHECKING:
     from vocabfold.counts import Counts
@@ -34,7 +38,18 @@ app = typer.Typer(
 
 _DATA = "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 _DEBUG = "VOCABFOLD_DEBUG"
-_INTERRUPTED = 130  # 128 + the number of Ctrl-C's signal, as shells have it
+_OPTIONS = {  # what messages of the library call an option
+    "label is missing": "--label is missing",
+    "drop_null_labels=True": "--drop-null-labels",
+    "with positive=.": "with --positive.",
+    "memory_limit": "--memory",
+    "overwrite=True": "--force",
+    "(only_ids)": "(--only-ids)",
+    "load it with vf.load_counts": "give it to 'vocabfold fit'",
+    "load it with vf.load": "give it to 'vocabfold transform'",
+}
+_INTERRUPTED = 130  # what typer returns after Ctrl-C
+_signals: list[int] = [signal.SIGINT]  # the last one is what ended the command
 
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=_DATA, show_default=False)]
 Label = Annotated[str | None, typer.Option(metavar="COL", help="The column with two values.")]
@@ -263,6 +278,7 @@ def inspect(
     feature: Annotated[str | None, typer.Option(metavar="COL", help="Show the ids of one column.")] = None,
     id: Annotated[int | None, typer.Option(metavar="N", help="Show the values of one id of it.")] = None,
     value: Annotated[str | None, typer.Option(metavar="V", help="Show the id of one value of it.")] = None,
+    missing: Annotated[bool, typer.Option("--missing", help="Show the id of rows without a value.")] = False,
     limit: Annotated[int, typer.Option(metavar="N", help="Rows to show at most.")] = 50,
     as_json: Json = False,
 ) -> None:
@@ -272,15 +288,26 @@ def inspect(
 
     vocabfold inspect book --feature site --value example.org
     """
-    from vocabfold import display
+    from vocabfold import checks, display
 
+    checks.at_least("--limit", limit, 1)
+    asked = [
+        option
+        for option, is_given in (
+            ("--id", id is not None),
+            ("--value", value is not None),
+            ("--missing", missing),
+        )
+        if is_given
+    ]
+    if asked and feature is None:
+        raise InputError(f"{asked[0]} needs a column: add --feature.")
+    if len(asked) > 1:
+        raise InputError(f"{asked[0]} and {asked[1]} ask for different things; give one of them.")
     loaded = vf.load(book)
     if feature is None:
-        for option, given in (("--id", id), ("--value", value)):
-            if given is not None:
-                raise InputError(f"{option} needs a column: add --feature.")
         display.book(book, loaded, as_json)
-    elif value is not None:
+    elif value is not None or missing:
         display.value(loaded, feature, value, as_json)
     elif id is not None:
         display.members(loaded, feature, id, limit, as_json)
@@ -303,7 +330,8 @@ def demo(
 
     for command in demo.commands(Path(out), overwrite=force):
         display.line(f"\n$ vocabfold {shlex.join(command)}")
-        app(command, standalone_mode=False)
+        if app(command, standalone_mode=False):
+            raise KeyboardInterrupt
 
 
 def _print_version(is_asked: bool) -> None:
@@ -329,47 +357,65 @@ def _options(
 
 def main() -> None:
     """Run the command line; every error is one sentence."""
-    signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)  # so that temporary files are removed
+    progress.begin()
     code = 0
     try:
         code = app(prog_name="vocabfold", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
+    except SystemExit:
+        pass  # nobody reads the help any more
     except Exception as error:
         if os.environ.get(_DEBUG):
-            raise
+            traceback.print_exc()
         if isinstance(error, VocabfoldError):
-            _fail(str(error), 2)
+            _fail(_in_options(str(error)), 2)
         if hasattr(error, "format_message"):  # a wrong option or argument
-            _fail(error.format_message().rstrip(".") + ".", 2)
+            message = error.format_message()
+            _fail(message if message.endswith((".", "?", ")")) else f"{message}.", 2)
         _fail(f"{type(error).__name__}: {error} (unexpected: 'vocabfold --debug ...' shows where)", 2)
     if code == _INTERRUPTED:
-        _fail("interrupted.", code)
+        _fail("interrupted.", 128 + _signals[-1])
     sys.exit(code)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"error: {message}\n")
+    with suppress(OSError, AttributeError):  # nobody reads it
+        sys.stderr.write(f"error: {printable(message)}\n")
+        sys.stderr.flush()
     sys.exit(code)
 
 
-def _interrupt(*_: object) -> None:
+def _in_options(message: str) -> str:
+    """Return a message of the library in the words of the command line."""
+    for word, option in _OPTIONS.items():
+        message = message.replace(word, option)
+    return message
+
+
+def _interrupt(number: int, _: object) -> NoReturn:
+    _signals.append(number)
     raise KeyboardInterrupt
 
 
 def _names(given: list[str] | None) -> list[str] | None:
     """Return names that are separated by commas; one with a comma in it is quoted, as in CSV."""
-    return [name for line in csv.reader(given) for name in line] if given else None
+    return [name for line in csv.reader(given, skipinitialspace=True) for name in line] if given else None
 
 
 def _parse_budget(text: str) -> int | str:
     """Return a number of ids: 160000, 160k or 1.5m."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([km]?)", text.strip().lower().replace(",", ""))
-    n_ids = float(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+)([km]?)", text.strip().lower())
+    n_ids = float(match[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
     if text == "auto":
         return text
     if n_ids < 1 or n_ids != int(n_ids):
-        raise InputError(f"--budget must be a number of ids, such as 160000, 160k or 1.5m, got {text!r}.")
+        raise InputError(
+            f"--budget must be a number of ids, at least 1, such as 160000, 160k or 1.5m, got {text!r}."
+        )
     return int(n_ids)
 
 

@@ -46,7 +46,7 @@ class BookColumn:
     n_values, n_pooled : int
         Values that are in the codebook, and values that were too rare for it.
     n_rates : int
-        Distinct rates of all these values: with as many ids nothing would be lost.
+        Distinct rates of the values in the codebook and of the pool: more ids would keep no more.
     other : int
         The id of every value that is not in the codebook.
     borders : tuple of float
@@ -158,7 +158,7 @@ class Codebook:
 
     @property
     def n_rates(self) -> int:
-        """Distinct rates, summed over the columns: with as many ids nothing would be lost."""
+        """Distinct rates, summed over the columns: more ids would keep no more."""
         return sum(column.n_rates for column in self.columns.values())
 
     @property
@@ -326,7 +326,8 @@ class Codebook:
         ------
         InputError
             A column is missing or of another type, the output cannot be written, or, with unseen="error", a
-            value is not in the codebook. Nothing is left behind.
+            value is not in the codebook. The file being written is not left behind; of several, those before
+            it are.
 
         Notes
         -----

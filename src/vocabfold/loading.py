@@ -132,7 +132,7 @@ def _column(entry: dict[str, Any]) -> BookColumn:
     _require(0 < column.size < 2**31 and 0 <= column.other < column.size, "size")
     _require(0 <= column.n_values == sum(file["rows"] for file in entry["files"]), "n_values")
     _require(column.n_pooled >= 0, "n_pooled")
-    _require(0 < column.n_rates <= column.n_values + column.n_pooled, "n_rates")
+    _require(0 <= column.n_rates <= column.n_values + 1, "n_rates")
     _require(len(column.borders) < column.size and list(column.borders) == sorted(column.borders), "borders")
     return column
 

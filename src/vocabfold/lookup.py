@@ -55,7 +55,8 @@ class Index:
     def nbytes(self) -> int:
         """The memory it takes, with its table."""
         keys = self._keys if self._is_text else (self._keys,)
-        return int(sum(part.nbytes for part in keys)) + self._ids.nbytes + 16 * self._ids.size
+        n_slots = 1 << max(4, ((3 * self._ids.size + 1) // 2 - 1).bit_length())
+        return int(sum(part.nbytes for part in keys)) + self._ids.nbytes + 8 * n_slots
 
     def prepare(self, n_wanted: int) -> None:
         """Build the table, if so many values more make it worth while."""

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+
+from vocabfold.terminal import printable
 
 _PATIENCE = 2.0  # seconds before anything is shown
 _REFRESH = 0.2
+_began = 0.0  # when the command began, if there is one: its steps together are what takes long
+
+
+def begin() -> None:
+    """Count the seconds from now on, and not from the beginning of every step."""
+    global _began
+    _began = time.monotonic()
 
 
 def track(items: Sequence[str], what: str, fraction: Callable[[], float] = lambda: 0.0) -> Iterator[str]:
@@ -29,22 +39,25 @@ def track(items: Sequence[str], what: str, fraction: Callable[[], float] = lambd
         console=Console(stderr=True),
         transient=True,
     )
-    task = bar.add_task(what, total=len(items))
+    task = bar.add_task(printable(what), total=len(items))
     done, finished = 0, threading.Event()
 
     def watch() -> None:
-        if finished.wait(_PATIENCE):
-            return
-        bar.start()
-        while not finished.wait(_REFRESH):
-            bar.update(task, completed=done + min(fraction(), 1.0))
+        # A task may take several queries: then what is done does not become less, but it takes longer.
+        shown = 0.0
+        wait = max(0.0, _PATIENCE - (time.monotonic() - _began if _began else 0.0))
+        while not finished.wait(wait):
+            shown = max(shown, done + min(fraction(), 1.0))
+            bar.update(task, completed=shown)
+            bar.start()
+            wait = _REFRESH
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         for item in items:
             short = item if len(item) <= 40 else item[:39] + "…"
-            bar.update(task, description=f"{what} {short}" if item else what)
+            bar.update(task, description=printable(f"{what} {short}" if item else what))
             yield item
             done += 1
     finally:

@@ -226,6 +226,8 @@ def _absent(folder: Path, layout: Layout) -> CodebookError:
     """Say why a folder is not what was asked for."""
     if not folder.exists():
         return CodebookError(f"there is no folder {str(folder)!r}.")
+    if folder.is_file() and folder.name != layout.header:
+        return CodebookError(f"{folder} is a file; a {layout.noun} is a folder.")
     if folder.name == layout.header:
         return CodebookError(f"{folder} is the header; give its folder, {str(folder.parent)!r}.")
     for other, remedy in ((COUNTS, "vf.load_counts"), (CODEBOOK, "vf.load")):

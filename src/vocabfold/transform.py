@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ from vocabfold.engines.text import PRESETS
 from vocabfold.errors import InputError
 from vocabfold.progress import track
 
-DIGEST, OFFSET_IDS = "vocabfold.digest", "vocabfold.offset_ids"  # keys in the metadata of a Parquet file
+DIGEST, OFFSET_IDS = b"vocabfold.digest", b"vocabfold.offset_ids"  # keys in the metadata of a Parquet file
 _PIECE = 2**16  # values of a frame that a thread looks up at a time
 _OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches need; of what is left,
 _KEPT_SHARE = 1 / 2  # the part for the values of the codebook,
@@ -75,11 +75,12 @@ class Plan:
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the columns of the result, with the digest of the codebook in their metadata."""
         names = self.book.features if self.only_ids else given.names
+        about = {DIGEST: self.book.digest.encode(), OFFSET_IDS: json.dumps(self.offset_ids).encode()}
         fields = [
-            pa.field(name, pa.int32()) if name in self.book.columns else given.field(name) for name in names
+            pa.field(name, pa.int32(), metadata=about) if name in self.book.columns else given.field(name)
+            for name in names
         ]
-        about = {DIGEST.encode(): self.book.digest, OFFSET_IDS.encode(): json.dumps(self.offset_ids)}
-        return pa.schema(fields, _without_types(given.metadata or {}, self.book.columns) | about)
+        return pa.schema(fields, frames.metadata_of_ids(given.metadata, self.book.columns) | about)
 
 
 def transform(
@@ -99,7 +100,10 @@ def transform(
     if preset is not None:
         checks.choice("preset", preset, PRESETS)
     if expect is not None and expect != book.digest:
-        raise InputError(f"the codebook has the digest {book.digest}, and expected was {expect!r}.")
+        raise InputError(
+            f"the codebook has the digest {book.digest}, and {expect!r} was expected; take the codebook with "
+            "which the model was trained."
+        )
     if offset_ids and book.size >= 2**31:
         raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
     plan = Plan(book, bool(offset_ids), only_ids, overwrite)
@@ -154,7 +158,7 @@ def _of_files(
     """Write a file of ids for all the data, or for each file of it."""
     jobs = _jobs(data, out, preset)
     for _, target in jobs:
-        writing.check_place(target, Path(out).expanduser(), overwrite=plan.overwrite)
+        writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
     unseen = dict.fromkeys(plan.book.features, 0)
     with Engine(limit) as engine:
         sources = [source(engine, given, preset) for given, _ in jobs]
@@ -191,23 +195,28 @@ class Watched:
 
 def _jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
     """Return what is read and where it is written: all to one file, or each file to one of its name."""
-    if not isinstance(out, str | os.PathLike) or not os.fspath(out):
-        raise InputError(f"out must be the path of a file, or of a folder with a / at its end, got {out!r}.")
-    target = Path(out).expanduser()
     is_files = all(
         isinstance(p, str | os.PathLike) for p in (data if isinstance(data, list | tuple) else [data])
     )
     read = files.find(data) if is_files else []
+    target = writing.place(out)
     if not (os.fspath(out).endswith(("/", os.sep)) or target.is_dir()):
         jobs = [(data, target)]
     elif not is_files:
         raise InputError(f"{out} is a folder, for files; to write {type(data).__name__}, give a file.")
     else:
-        root = os.path.commonpath([file.resolve().parent for file in read])
-        jobs = [(file, target / _renamed(file.resolve().relative_to(root), preset)) for file in read]
+        paths = [Path(os.path.abspath(file)) for file in read]
+        root = os.path.commonpath([path.parent for path in paths])
+        names = [_renamed(path.relative_to(root), preset) for path in paths]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                twin = read[names.index(name)]
+                raise InputError(f"{twin} and {read[i]} would both become {target / name}; rename one of them.")
+        jobs = [(file, target / name) for file, name in zip(read, names, strict=True)]
+    inputs = {file.resolve() for file in read}
     for _, path in jobs:
         writing.format_of(path)
-        if path.resolve() in {file.resolve() for file in read}:
+        if path.resolve() in inputs:
             raise InputError(f"{path} is to be read and to be written; give another out.")
     return jobs
 
@@ -223,7 +232,10 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
     """Return the rows of a file, after checking that they can be looked up and written."""
     is_csv = writing.format_of(target) != files.PARQUET
     kinds = {name: column.kind for name, column in plan.book.columns.items()}
-    stream = found.stream(plan.book.features if plan.only_ids else found.names, kinds, is_csv)
+    stream = found.stream(plan.book.features if plan.only_ids else None, kinds, is_csv)
+    for name in plan.book.features:
+        if DIGEST in (stream.schema.field(name).metadata or {}):
+            raise InputError(f"column {name!r} of {found.name} holds ids already; give the rows as they were.")
     check_kinds(plan.book, stream.schema, found.name)
     if is_csv:
         writing.check_csv(plan.schema(stream.schema), target)
@@ -233,10 +245,12 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
 def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, unseen: dict[str, int]) -> int:
     """Write a file, and return its rows."""
     aside: dict[str, Path] = {}
+    n_rows = 0
     room = max(engine.memory_limit * _LEAST_SHARE, (engine.memory_limit - _OWN_MEMORY) * _KEPT_SHARE)
     for indexes, is_last in loaded(plan.book, room):
         if not is_last:
-            stream = streams.kept(stream, engine.folder / "kept.parquet", engine.memory_limit)
+            with writing.explained(engine.folder):
+                stream = streams.kept(stream, engine.folder / "kept.parquet", engine.memory_limit)
         for index in indexes.values():
             index.prepare(stream.n_rows or streams.BATCH_ROWS)
         watched = Watched(stream)
@@ -248,7 +262,9 @@ def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, 
                 writing.write(engine, target, schema, batches, overwrite=plan.overwrite)
             else:
                 aside |= _put_aside(engine.folder, watched, encoder)
-    return watched.n_rows
+        n_rows = watched.n_rows
+        del indexes, index, encoder  # before the next ones are loaded
+    return n_rows
 
 
 def _encoded(
@@ -294,14 +310,3 @@ def _ahead(items: Iterator[T]) -> Iterator[T]:
         while (item := waiting.result()) is not end:
             waiting = maker.submit(next, items, end)
             yield item
-
-
-def _without_types(metadata: Mapping[bytes, bytes], names: Container[str]) -> dict[bytes, Any]:
-    """Return the metadata of a table without what pandas noted of the types of these columns."""
-    if b"pandas" not in metadata:
-        return dict(metadata)
-    with suppress(ValueError, TypeError, KeyError):
-        about = json.loads(metadata[b"pandas"])
-        about["columns"] = [column for column in about["columns"] if column["name"] not in names]
-        return {**metadata, b"pandas": json.dumps(about).encode()}
-    return {key: value for key, value in metadata.items() if key != b"pandas"}

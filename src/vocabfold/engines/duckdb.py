@@ -7,11 +7,12 @@ a query through `identifier` and `literal` alone.
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -108,16 +109,21 @@ class Engine:
         except _FAILURES as error:
             raise self._explained(error) from error
 
-    def write_csv(self, reader: pa.RecordBatchReader, path: Path, separator: str, compression: str) -> None:
-        """Write batches to a text file, in their order; only fields that need quotes get them."""
-        options = f"FORMAT csv, HEADER, DELIMITER {literal(separator)}, COMPRESSION {compression}"
-        rows = self.table(reader)
+    def write_csv(
+        self, reader: pa.RecordBatchReader, heads: Sequence[str], path: Path, separator: str, compression: str
+    ) -> None:
+        """Write batches with the columns c0, c1, ... to a text file, in their order, below a line of heads."""
+        # As a row: a head may be empty, or differ from another by case alone, and names must not.
+        head = ", ".join(f"{literal(text)} AS c{i}" for i, text in enumerate(heads))
+        texts = ", ".join(f"c{i}::VARCHAR" for i in range(len(heads)))
+        rows = f"SELECT {head} UNION ALL SELECT {texts} FROM {self.table(reader)}"
+        options = f"FORMAT csv, HEADER false, DELIMITER {literal(separator)}, COMPRESSION {compression}"
         try:
             self._connection.execute("SET preserve_insertion_order = true")
-            self._connection.execute(
-                f"COPY (SELECT * FROM {rows}) TO {literal(str(path))} ({options}, USE_TMP_FILE false)"
-            )
+            self._connection.execute(f"COPY ({rows}) TO {literal(str(path))} ({options}, USE_TMP_FILE false)")
         except _FAILURES as error:
+            if "no space left" in str(error).lower():
+                raise OSError(errno.ENOSPC, "No space left on device") from error
             raise self._explained(error) from error
 
     def table(self, data: object) -> str:

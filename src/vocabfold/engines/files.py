@@ -59,7 +59,7 @@ def format_of(files: Sequence[Path], *, text: str | None = None) -> str:
         formats.setdefault(found, file)
     if len(formats) > 1:
         (one, file), (other, other_file) = list(formats.items())[:2]
-        raise InputError(f"{file} is {one} and {other_file} is {other}; count them apart and add the counts.")
+        raise InputError(f"{file} is {one} and {other_file} is {other}; give files of one format.")
     return next(iter(formats))
 
 
@@ -97,6 +97,9 @@ def _find_one(given: str) -> list[Path]:
 
 def _on_disk(given: str, path: Path) -> list[Path]:
     if path.is_dir():
+        for noun in ("codebook", "counts"):
+            if (path / f"{noun}.json").exists():
+                raise InputError(f"{given} holds {'a ' * (noun == 'codebook')}{noun}, not rows.")
         files = sorted(
             file
             for file in path.rglob("*")

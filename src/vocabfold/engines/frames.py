@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -77,7 +78,8 @@ def replaced(data: Any, columns: Mapping[str, NDArray[Any]], only: bool) -> Any:
     if isinstance(data, pa.Table | pa.RecordBatch):
         for name, values in columns.items():
             data = data.set_column(data.schema.get_field_index(name), name, pa.array(values))
-        return data.select(list(columns)) if only else data
+        data = data.select(list(columns)) if only else data
+        return data.replace_schema_metadata(metadata_of_ids(data.schema.metadata, columns))
     if _library(data) == "polars":
         import polars  # which the caller has
 
@@ -89,9 +91,28 @@ def replaced(data: Any, columns: Mapping[str, NDArray[Any]], only: bool) -> Any:
     return frame
 
 
+def metadata_of_ids(metadata: Mapping[bytes, bytes] | None, names: Container[str]) -> dict[bytes, bytes]:
+    """Return the metadata of a table after some columns became int32: pandas notes the types of all of them."""
+    known = dict(metadata or {})
+    if b"pandas" in known:
+        try:
+            about = json.loads(known[b"pandas"])
+            types = {"pandas_type": "int32", "numpy_type": "int32", "metadata": None}
+            about["columns"] = [
+                column | types if column["name"] in names else column for column in about["columns"]
+            ]
+            known[b"pandas"] = json.dumps(about).encode()
+        except (ValueError, TypeError, KeyError):
+            del known[b"pandas"]
+    return known
+
+
 def _from_pandas(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
     try:
-        array = pa.array(series, from_pandas=True)
+        try:
+            array = pa.array(series, from_pandas=True)
+        except OverflowError:  # large numbers are not tried as unsigned
+            array = pa.array(series, pa.uint64(), from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise _mixed(name, series.astype(object).tolist()) from error
     # Arrow makes 1.0 of 1 beside 1.5, and a date of an instant beside a date.
@@ -124,5 +145,7 @@ def _mixed(name: str, values: Sequence[Any]) -> InputError:
 
 
 def _library(data: Any) -> str:
-    is_frame = type(data).__name__ in ("DataFrame", "LazyFrame", "Table", "RecordBatch")
-    return type(data).__module__.partition(".")[0] if is_frame else ""
+    for base in type(data).__mro__:
+        if base.__name__ in ("DataFrame", "LazyFrame", "Table", "RecordBatch"):
+            return base.__module__.partition(".")[0]
+    return ""

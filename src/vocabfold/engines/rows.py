@@ -54,8 +54,8 @@ class Source:
     name: str
     names: Sequence[str]
     open: Callable[[Sequence[str], bool], Rows]  # (columns, are the numbers of the rows needed)
-    stream: Callable[[Sequence[str], Mapping[str, str], bool], Stream]
-    # (columns, the kinds of those to be looked up, do all others of a text file stay text)
+    stream: Callable[[Sequence[str] | None, Mapping[str, str], bool], Stream]
+    # (columns or None for all, the kinds of those to be looked up, do all others of a text file stay text)
     is_text: bool = False  # which is read as a whole before it is streamed
     has_header: bool = False  # a first line with the names, which could be missing
 
@@ -126,9 +126,9 @@ def _unit(type: pa.DataType) -> str:
 
 def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> Source:
     format = files.format_of(paths, text=preset)
-    name = str(paths[0]) + (f" and {len(paths) - 1:,} more" if len(paths) > 1 else "")
+    source_name = str(paths[0]) + (f" and {len(paths) - 1:,} more" if len(paths) > 1 else "")
     if format == files.PARQUET:
-        return _from_parquet(engine, name, paths)
+        return _from_parquet(engine, source_name, paths)
     table = text.table(engine, paths, format)
 
     def open(names: Sequence[str], numbered: bool) -> Rows:
@@ -140,8 +140,9 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         }
         return Rows(parquet([staged]), columns, "file_row_number")
 
-    def stream(names: Sequence[str], kinds: Mapping[str, str], verbatim: bool) -> Stream:
+    def stream(names: Sequence[str] | None, kinds: Mapping[str, str], verbatim: bool) -> Stream:
         staged = engine.folder / "rows.parquet"
+        names = table.names if names is None else names
         found = table.stage(names, staged, ordered=True, whole=True)
         types = {}
         for name, (kind, _, _) in zip(names, found, strict=True):
@@ -151,10 +152,10 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
                 kind == "missing" or (wanted == "text" and format != files.JSON)
             )
             types[name] = KINDS[str(wanted) if is_wanted else kind or "text"].arrow
-        return streams.from_staged(staged, types, engine.memory_limit)
+        return streams.from_staged(source_name, staged, types, engine.memory_limit)
 
     has_header = format in (files.CSV, files.TSV)
-    return Source(name, table.names, open, stream, is_text=True, has_header=has_header)
+    return Source(source_name, table.names, open, stream, is_text=True, has_header=has_header)
 
 
 def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
@@ -189,7 +190,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
         source_name,
         files.footer(paths[0])[0].names,
         open,
-        lambda names, _, __: streams.from_parquet(paths, names, engine.memory_limit),
+        lambda names, kinds, _: streams.from_parquet(paths, names, kinds, engine.memory_limit),
     )
 
 
@@ -211,14 +212,17 @@ def _from_frame(engine: Engine, data: Any) -> Source:
         frames.described(data),
         frames.names(data),
         open,
-        lambda names, _, __: streams.from_table(frames.to_arrow(data, names)),
+        lambda names, _, __: streams.from_table(frames.to_arrow(data, names or frames.names(data))),
     )
 
 
 def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
-    ordered = _from_stream(
-        engine, "the Arrow dataset", data.schema.names, lambda names: data.scanner(columns=names).to_reader()
-    )
+    def read(names: Sequence[str]) -> pa.RecordBatchReader:
+        # By default, a scanner reads so far ahead that it needs gigabytes.
+        ahead = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}
+        return data.scanner(columns=list(names), **ahead).to_reader()
+
+    ordered = _from_stream(engine, "the Arrow dataset", data.schema.names, read)
 
     def open(names: Sequence[str], numbered: bool) -> Rows:
         # A scan in place does not keep the order, and DuckDB must know the types of all columns.
@@ -262,6 +266,8 @@ def _from_stream(
         engine.write(f"SELECT * FROM {stream}", staged, ordered=numbered)
         return Rows(parquet([staged]), columns, "file_row_number")
 
-    return Source(
-        source_name, all_names, open, lambda names, _, __: streams.from_reader(source_name, read(list(names)))
-    )
+    def stream(names: Sequence[str] | None, _: Mapping[str, str], __: bool) -> Stream:
+        names = list(names or all_names)
+        return streams.from_reader(source_name, read(names), names)
+
+    return Source(source_name, all_names, open, stream)

@@ -7,7 +7,7 @@ looked up once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from vocabfold.errors import InputError
 from vocabfold.kinds import kind_of
 
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**26  # at most, of a batch
-_LEAST_ROWS = 2**10
+_LEAST_ROWS, _JOINED_ROWS = 2**10, 2**14
 _BATCH_SHARE = 1 / 64  # of the memory limit: some are on their way at once, and they are larger unpacked
 _READ_AHEAD = 2**20  # bytes of each column that are read from a file at a time
 
@@ -39,22 +39,43 @@ def from_table(table: pa.Table) -> Stream:
     """Return the rows of a table in memory."""
 
     def read(names: Sequence[str], _: Collection[str]) -> Iterator[pa.RecordBatch]:
-        yield from table.select(list(names)).to_batches(BATCH_ROWS)
+        yield from _joined(table.select(list(names)).to_batches(BATCH_ROWS))
 
     return Stream(table.schema, table.num_rows, read)
 
 
-def from_reader(name: str, reader: pa.RecordBatchReader) -> Stream:
-    """Return the rows of what can be read once."""
+def from_reader(name: str, reader: pa.RecordBatchReader, names: Sequence[str]) -> Stream:
+    """Return the named columns of what can be read once."""
 
     def read(names: Sequence[str], _: Collection[str]) -> Iterator[pa.RecordBatch]:
         with frames.reading(name):
-            for batch in reader:
-                chosen = batch.select(list(names))
+            for batch in _joined(batch.select(list(names)) for batch in reader):
                 for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield chosen.slice(start, BATCH_ROWS)
+                    yield batch.slice(start, BATCH_ROWS)
 
-    return Stream(reader.schema, None, read, is_lasting=False)
+    return Stream(_chosen(reader.schema, names), None, read, is_lasting=False)
+
+
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield small batches as one, as each takes some time however few rows it has."""
+    held: list[pa.RecordBatch] = []
+    n_rows = 0
+
+    def together() -> list[pa.RecordBatch]:
+        if len(held) < 2:
+            return held
+        batches: list[pa.RecordBatch] = (
+            pa.Table.from_batches(held).unify_dictionaries().combine_chunks().to_batches()
+        )
+        return batches
+
+    for batch in batches:
+        held.append(batch)
+        n_rows += batch.num_rows
+        if n_rows >= _JOINED_ROWS:
+            yield from together()
+            held, n_rows = [], 0
+    yield from together()
 
 
 def kept(stream: Stream, path: Path, memory_limit: int) -> Stream:
@@ -64,18 +85,29 @@ def kept(stream: Stream, path: Path, memory_limit: int) -> Stream:
     with pq.ParquetWriter(path, stream.schema) as writer:
         for batch in stream.read(stream.schema.names, ()):
             writer.write_batch(batch)
-    return from_parquet([path], stream.schema.names, memory_limit)
+    return from_parquet([path], None, (), memory_limit)
 
 
-def from_parquet(paths: Sequence[Path], names: Sequence[str], memory_limit: int) -> Stream:
-    """Return the named columns of Parquet files, one file after the other."""
+def from_parquet(
+    paths: Sequence[Path], names: Sequence[str] | None, free: Collection[str], memory_limit: int
+) -> Stream:
+    """Return the named columns of Parquet files, or all, one file after the other.
+
+    Those that are `free` may have another type in every file, as long as they hold the same kind of values.
+    """
     footers = [files.footer(path) for path in paths]
-    schema = _chosen(footers[0][0], names)
+    wanted = footers[0][0].names if names is None else names
+    schema = _chosen(footers[0][0], wanted)
     for path, (other, _) in zip(paths, footers, strict=True):
-        lacking = [name for name in names if name not in other.names]
-        if lacking:
-            raise InputError(f"{path} lacks the column {lacking[0]!r}, which {paths[0]} has.")
-        schema = _unified(schema, _chosen(other, names), paths[0], path)
+        lacking = [name for name in wanted if name not in other.names]
+        more = [name for name in other.names if name not in wanted] if names is None else []
+        if lacking or more:
+            with_it, without = (paths[0], path) if lacking else (path, paths[0])
+            raise InputError(
+                f"{without} lacks the column {(lacking or more)[0]!r}, which {with_it} has; write them to a "
+                "folder, or leave all other columns out (only_ids)."
+            )
+        schema = _unified(schema, other, free, paths[0], path)
 
     def read(names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
         for path in paths:
@@ -84,7 +116,7 @@ def from_parquet(paths: Sequence[Path], names: Sequence[str], memory_limit: int)
     return Stream(schema, sum(n_rows for _, n_rows in footers), read)
 
 
-def from_staged(path: Path, types: Mapping[str, pa.DataType], memory_limit: int) -> Stream:
+def from_staged(source_name: str, path: Path, types: Mapping[str, pa.DataType], memory_limit: int) -> Stream:
     """Return the rows of text files, which were written to a Parquet file as c0, c1, ..., with these types."""
     schema = pa.schema(types.items())
 
@@ -93,10 +125,11 @@ def from_staged(path: Path, types: Mapping[str, pa.DataType], memory_limit: int)
         # Only texts stay dictionaries: all others are cast.
         texts = {c for c, field in columns.items() if field.name in dictionaries and field.type == pa.string()}
         for batch in _batches(path, None, list(columns), texts, memory_limit):
-            arrays = [
-                array if column in texts else array.cast(field.type)
-                for array, (column, field) in zip(batch.columns, columns.items(), strict=True)
-            ]
+            with frames.reading(source_name):
+                arrays = [
+                    array if column in texts else array.cast(field.type)
+                    for array, (column, field) in zip(batch.columns, columns.items(), strict=True)
+                ]
             yield pa.record_batch(arrays, list(names))
 
     return Stream(schema, files.footer(path)[1], read)
@@ -106,12 +139,15 @@ def _chosen(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
     return pa.schema([schema.field(name) for name in names if name in schema.names], schema.metadata)
 
 
-def _unified(schema: pa.Schema, other: pa.Schema, first: Path, path: Path) -> pa.Schema:
+def _unified(schema: pa.Schema, other: pa.Schema, free: Collection[str], first: Path, path: Path) -> pa.Schema:
     """Return a schema that holds the columns of both files."""
     if other.equals(schema):
         return schema
     fields = []
     for name in schema.names:
+        if name in free and kind_of(schema.field(name).type) == kind_of(other.field(name).type):
+            fields.append(schema.field(name))
+            continue
         try:
             both = [pa.schema([given.field(name)]) for given in (schema, other)]
             fields.append(pa.unify_schemas(both, promote_options="permissive").field(0))

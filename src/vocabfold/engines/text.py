@@ -67,6 +67,13 @@ _JSON_TYPES = {
     "missing": "VARCHAR",
 }
 
+# Whole numbers beyond 2**53 beside fractions, or beyond 2**64, are doubles, and not exact. Far beyond, they are
+# no ids but measurements. And not all whole numbers are of 64 bits with a sign.
+_INEXACT = {
+    "float": "abs(TRY_CAST({0} AS DOUBLE)) BETWEEN 9007199254740992 AND 1e25",
+    "integer": "{0} IS NOT NULL AND TRY_CAST({0} AS BIGINT) IS NULL",
+}
+
 Kind = tuple[str | None, str, bool]  # kind, in words, every field is a number
 
 
@@ -125,35 +132,33 @@ class JsonLines:
     def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Kind]:
         """Write the named columns as c0, c1, ... to a Parquet file, and return their kinds.
 
-        Columns without a kind are left out, or, if the `whole` rows are wanted, become the text of their JSON.
+        Columns without a kind are left out. If the `whole` rows are wanted, they become the text of their JSON,
+        and so do numbers: some of them may have more digits than a number can hold.
         """
         found = [self._types[name] for name in names]
         kinds = [_JSON_KINDS.get(type) if isinstance(type, str) else None for type in found]
-        known = [
-            (i, name, _JSON_TYPES[kind] if kind else "JSON")
-            for i, (name, kind) in enumerate(zip(names, kinds, strict=True))
+        types = {
+            i: "JSON" if kind is None or (whole and kind in ("integer", "float")) else _JSON_TYPES[kind]
+            for i, kind in enumerate(kinds)
             if kind or whole
-        ]
-        columns = ", ".join(f"{literal(name)}: '{type}'" for _, name, type in known)
+        }
+        columns = ", ".join(f"{literal(names[i])}: '{type}'" for i, type in types.items())
         chosen = ", ".join(
-            f"{identifier(name)}{'::VARCHAR' * (type == 'JSON')} AS c{i}" for i, name, type in known
+            f"{identifier(names[i])}{'::VARCHAR' * (type == 'JSON')} AS c{i}" for i, type in types.items()
         )
         scan = f"read_json({file_list(self._paths)}, format = 'newline_delimited', columns = {{{columns}}})"
         with _json_errors(self._paths):
             self._engine.write(f"SELECT {chosen} FROM {scan}", staged, ordered=ordered)
         words = {"JSON": MIXED}
-        described = [
+        described: list[Kind] = [
             (kind, kind or (words.get(type, type) if isinstance(type, str) else "nested"), False)
             for kind, type in zip(kinds, found, strict=True)
         ]
         for i, kind in enumerate(kinds):
-            # Whole numbers beyond 2**53 beside fractions, or beyond 2**64, are doubles by now, and not exact.
-            # Far beyond, they are no ids but measurements.
-            inexact = (
-                f"SELECT count_if(abs(c{i}) BETWEEN 9007199254740992 AND 1e25) AS n FROM {parquet([staged])}"
-            )
-            if kind == "float" and self._engine.run(inexact)["n"][0].as_py():
-                described[i] = (None, "numbers with more digits than a double", False)
+            if kind in _INEXACT and (whole or kind == "float"):
+                count = f"SELECT count_if({_INEXACT[kind].format(f'c{i}')}) AS n FROM {parquet([staged])}"
+                if self._engine.run(count)["n"][0].as_py():
+                    described[i] = (None, "numbers with more digits than a double", False)
         return described
 
 
@@ -253,7 +258,10 @@ def _explained(error: InputError) -> InputError:
         return error
     fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if fields:
-        reason = f"expected {fields[1]} fields, found {fields[2]}"
+        more = (
+            "more" if int(fields[2]) > int(fields[1]) else fields[2]
+        )  # the engine stops at the first too many
+        reason = f"expected {fields[1]} fields, found {more}"
     elif "unicode" in message:
         reason = "this is not UTF-8; convert the file first"
     elif "unterminated quote" in message:

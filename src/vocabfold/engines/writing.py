@@ -24,6 +24,20 @@ except ImportError:  # Windows: two writers are not kept apart
 
 _SEPARATORS = {files.CSV: ",", files.TSV: "\t"}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_CSV_TYPES = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_date,
+    pa.types.is_time,
+    pa.types.is_timestamp,
+)
 FORMATS = (files.PARQUET, *_SEPARATORS)
 
 
@@ -40,6 +54,18 @@ def format_of(path: Path) -> str:
     if format not in FORMATS:
         raise InputError(problem)
     return format
+
+
+def place(out: str | os.PathLike[str]) -> Path:
+    """Return the path of a file or folder to be written."""
+    if not isinstance(out, str | os.PathLike) or not os.fspath(out) or "\0" in os.fspath(out):
+        raise InputError(f"out must be the path of a file, or of a folder with a / at its end, got {out!r}.")
+    try:
+        path = Path(out).expanduser()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, or nobody's home
+        raise InputError(f"{os.fspath(out)[:100]!r} cannot be written: {error.args[-1]}.") from error
+    return path
 
 
 def check_place(path: Path, out: Path, *, overwrite: bool) -> None:
@@ -66,18 +92,15 @@ def write(
 def check_csv(schema: pa.Schema, path: Path) -> None:
     """Refuse columns that a CSV file cannot hold."""
     for field in schema:
-        type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_nested(type) or any(
-            test(type) for test in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-        ):
+        if not any(is_fit(_values(field.type)) for is_fit in _CSV_TYPES):
             raise InputError(
-                f"column {field.name!r} holds {type}, which {path} cannot hold; write Parquet, or leave all "
-                "other columns out (only_ids)."
+                f"column {field.name!r} holds {field.type}, which {path} cannot hold; write Parquet, or leave "
+                "all other columns out (only_ids)."
             )
-    lower = [name.lower() for name in schema.names]
-    twice = [name for name in schema.names if lower.count(name.lower()) > 1]
-    if twice:
-        raise InputError(f"columns {twice[0]!r} and {twice[1]!r} differ by case alone; write Parquet instead.")
+
+
+def _values(type: pa.DataType) -> pa.DataType:
+    return type.value_type if pa.types.is_dictionary(type) else type
 
 
 def _write_parquet(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
@@ -94,18 +117,26 @@ def _write_csv(
     format: str,
     compression: str,
 ) -> None:
+    # The engine would show instants in the time zone of this machine, and does not know all units of time.
+    texts = [pa.types.is_temporal(_values(field.type)) and not pa.types.is_date(field.type) for field in schema]
+    fields = [
+        (f"c{i}", pa.string() if is_text else field.type)
+        for i, (field, is_text) in enumerate(zip(schema, texts, strict=True))
+    ]
     errors: list[BaseException] = []
 
     def watched() -> Iterator[pa.RecordBatch]:
         try:
-            yield from batches
+            for batch in batches:
+                columns = [column.cast(type) for column, (_, type) in zip(batch.columns, fields, strict=True)]
+                yield pa.record_batch(columns, schema=pa.schema(fields))
         except Exception as error:
             errors.append(error)  # the engine would make another one of it
             raise
 
     try:
-        reader = pa.RecordBatchReader.from_batches(schema, watched())
-        engine.write_csv(reader, path, _SEPARATORS[format], compression)
+        reader = pa.RecordBatchReader.from_batches(pa.schema(fields), watched())
+        engine.write_csv(reader, schema.names, path, _SEPARATORS[format], compression)
     except InputError:
         if errors:
             raise errors[0] from None
@@ -115,12 +146,13 @@ def _write_csv(
 def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield batches together that are small alone: each table becomes a row group."""
     held: list[pa.RecordBatch] = []
+    n_rows = n_bytes = 0
     for batch in batches:
         held.append(batch)
-        is_enough = sum(part.num_rows for part in held) >= BATCH_ROWS
-        if is_enough or sum(part.nbytes for part in held) >= BATCH_BYTES:
+        n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
+        if n_rows >= BATCH_ROWS or n_bytes >= BATCH_BYTES:
             yield pa.Table.from_batches(held)
-            held = []
+            held, n_rows, n_bytes = [], 0, 0
     if held:
         yield pa.Table.from_batches(held)
 
@@ -138,6 +170,8 @@ def _replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
             raise checks.taken(path)
         with explained(path):
             yield partial
+            if path.exists():
+                os.chmod(partial, path.stat().st_mode & 0o777)
             os.fsync(descriptor)
             os.replace(partial, path)
     except BaseException:
@@ -153,12 +187,13 @@ def _replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
 def _open(partial: Path, path: Path) -> int:
     """Open and lock an empty file; the lock goes with the process that holds it."""
     while True:
-        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o666)
+        # Not through a link, which anyone may have put there.
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             if fcntl is not None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held the lock before may have finished: then this is the result, and no longer `partial`.
-            if partial.exists() and os.path.samestat(os.fstat(descriptor), partial.stat()):
+            if os.path.lexists(partial) and os.path.samestat(os.fstat(descriptor), partial.lstat()):
                 os.truncate(descriptor, 0)
                 return descriptor
         except BlockingIOError as error:
