@@ -32,17 +32,32 @@ ALLOWED = {
     "counting": {"errors", "checks", "progress", "engines", "counts", "survey"},
     "searching": {"compiling"},
     "lookup": {"errors", "kinds", "searching"},
-    "codebook": {"errors", "checks", "kinds", "progress", "folds", "engines", "storage", "counts", "lookup"},
+    "columns": {"kinds", "engines", "lookup"},
+    "codebook": {
+        *("errors", "checks", "progress", "folds", "engines", "storage", "counts", "lookup", "columns"),
+    },
     "encoding": {"errors", "kinds", "progress", "lookup", "codebook"},
-    "transform": {"errors", "checks", "progress", "engines", "codebook", "encoding"},
-    "loading": {"errors", "kinds", "engines", "storage", "counts", "lookup", "codebook"},
+    "transform": {"errors", "checks", "progress", "engines", "lookup", "codebook", "encoding"},
+    "loading": {"errors", "kinds", "engines", "storage", "counts", "lookup", "columns", "codebook"},
     "fitting": {
         *("errors", "checks", "progress", "budget", "order", "folds", "folding"),
-        *("engines", "counts", "lookup", "codebook"),
+        *("engines", "counts", "lookup", "columns", "codebook"),
     },
     "demo": {"errors", "checks", "engines"},
     "display": {"errors", "checks", "terminal", "kinds", "folds", "counts", "codebook", "transform"},
-    "cli": {"errors", "checks", "terminal", "progress", "storage", "counts", "fitting", "display", "demo"},
+    "options": {"errors"},
+    "cli": {
+        "options",
+        "errors",
+        "checks",
+        "terminal",
+        "progress",
+        "storage",
+        "counts",
+        "fitting",
+        "display",
+        "demo",
+    },
 }
 INSIDE = {"codebook": {"transform"}}  # steps that methods of a noun call, imported inside the method
 HEAVY = ["numba", "numpy", "duckdb", "pyarrow", "rich", "sklearn", "pyspark", "pandas", "polars", "scipy"]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
-from vocabfold import cli
+from vocabfold import cli, options
 
 COMMAND = [sys.executable, "-c", "from vocabfold.cli import main; main()"]
 
@@ -122,8 +122,8 @@ def test_every_option_of_count_reaches_it(vocabfold):
 
 
 def test_names_with_commas_are_quoted_as_in_csv():
-    assert cli._names(['a,"b,c"', "d"]) == ["a", "b,c", "d"]
-    assert cli._names(None) is None
+    assert options.names(['a,"b,c"', "d"]) == ["a", "b,c", "d"]
+    assert options.names(None) is None
 
 
 def test_every_option_of_fit_reaches_it(vocabfold, rows):
@@ -149,7 +149,7 @@ def test_every_option_of_fit_reaches_it(vocabfold, rows):
     [("160000", 160_000), ("160k", 160_000), ("1.5m", 1_500_000), ("2K", 2000), ("10,000", 10_000)],
 )
 def test_budgets(text, ids):
-    assert cli._parse_budget(text) == ids
+    assert options.parse_budget(text) == ids
 
 
 def test_inspect(vocabfold, rows):

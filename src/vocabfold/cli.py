@@ -7,9 +7,7 @@ needed, so that `vocabfold --help` is quick.
 
 from __future__ import annotations
 
-import csv
 import os
-import re
 import shlex
 import signal
 import sys
@@ -23,6 +21,23 @@ import typer
 import vocabfold as vf
 from vocabfold import progress
 from vocabfold.errors import InputError, VocabfoldError
+from vocabfold.options import (
+    DATA_HELP,
+    Data,
+    DropNullLabels,
+    Exclude,
+    Features,
+    Force,
+    Json,
+    Label,
+    Memory,
+    Out,
+    Positive,
+    Preset,
+    Weight,
+    names,
+    parse_budget,
+)
 from vocabfold.terminal import printable
 
 if TYPE_CHECKING:
@@ -36,7 +51,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_DATA = "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 _DEBUG = "VOCABFOLD_DEBUG"
 _OPTIONS = {  # what messages of the library call an option
     "label is missing": "--label is missing",
@@ -50,27 +64,6 @@ _OPTIONS = {  # what messages of the library call an option
 }
 _INTERRUPTED = 130  # what typer returns after Ctrl-C
 _signals: list[int] = [signal.SIGINT]  # the last one is what ended the command
-
-Data = Annotated[list[str], typer.Argument(metavar="DATA", help=_DATA, show_default=False)]
-Label = Annotated[str | None, typer.Option(metavar="COL", help="The column with two values.")]
-Features = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="The columns to fold; by default all text-like ones.")
-]
-Exclude = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out, if none are named.")
-]
-Positive = Annotated[
-    str | None, typer.Option(metavar="VALUE", help="The positive value of a label that is not 0/1 or boolean.")
-]
-Weight = Annotated[str | None, typer.Option(metavar="COL", help="A column with the weight of each row.")]
-DropNullLabels = Annotated[bool, typer.Option("--drop-null-labels", help="Leave out rows without a label.")]
-Preset = Annotated[str | None, typer.Option(metavar="criteo", help="The layout of the Criteo challenge.")]
-Memory = Annotated[
-    str | None, typer.Option(metavar="4GB", help="Memory to use; by default half of the machine's.")
-]
-Out = Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Where the result goes.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a result that exists.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 @app.command()
@@ -105,8 +98,8 @@ def count(
     counts = vf.count(
         data,
         label,
-        _names(features),
-        exclude=_names(exclude),
+        names(features),
+        exclude=names(exclude),
         positive=positive,
         weight=weight,
         drop_null_labels=drop_null_labels,
@@ -146,7 +139,7 @@ def merge(
 def fit(
     data: Annotated[
         list[str],
-        typer.Argument(metavar="DATA", help=_DATA + " Or folders from 'vocabfold count'."),
+        typer.Argument(metavar="DATA", help=DATA_HELP + " Or folders from 'vocabfold count'."),
     ],
     budget: Annotated[
         str, typer.Option("--budget", "-b", metavar="IDS", help="Ids in all: 160000, 160k, 1.5m.")
@@ -184,7 +177,7 @@ def fit(
     from vocabfold.fitting import check_options
 
     storage.check_place(out, storage.CODEBOOK, overwrite=force)
-    n_ids: Any = _parse_budget(budget)
+    n_ids: Any = parse_budget(budget)
     check_options(aim, method, allocation, unseen)
     is_counted = [(Path(path) / storage.COUNTS.header).exists() for path in data]
     options = {
@@ -211,8 +204,8 @@ def fit(
         counts = vf.count(
             data,
             label,
-            _names(features),
-            exclude=_names(exclude),
+            names(features),
+            exclude=names(exclude),
             positive=positive,
             weight=weight,
             drop_null_labels=drop_null_labels,
@@ -399,24 +392,6 @@ def _in_options(message: str) -> str:
 def _interrupt(number: int, _: object) -> NoReturn:
     _signals.append(number)
     raise KeyboardInterrupt
-
-
-def _names(given: list[str] | None) -> list[str] | None:
-    """Return names that are separated by commas; one with a comma in it is quoted, as in CSV."""
-    return [name for line in csv.reader(given, skipinitialspace=True) for name in line] if given else None
-
-
-def _parse_budget(text: str) -> int | str:
-    """Return a number of ids: 160000, 160k or 1.5m."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+)([km]?)", text.strip().lower())
-    n_ids = float(match[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
-    if text == "auto":
-        return text
-    if n_ids < 1 or n_ids != int(n_ids):
-        raise InputError(
-            f"--budget must be a number of ids, at least 1, such as 160000, 160k or 1.5m, got {text!r}."
-        )
-    return int(n_ids)
 
 
 def _load_counts(paths: list[str], memory: str | None) -> Counts:

@@ -7,75 +7,28 @@ they are until a column is asked for.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from reprlib import repr as short
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold import checks, storage
+from vocabfold.columns import BookColumn, Store, digest_of, hash_of_rows, schema_of, sorted_by_value
 from vocabfold.counts import in_rows, to_rows
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
 from vocabfold.folds import html_table, summaries
-from vocabfold.kinds import KINDS
 from vocabfold.lookup import Index, is_plain, of_kind
 from vocabfold.progress import track
 
 UNSEEN = ("other", "own", "error")
-
-
-@dataclass(frozen=True)
-class BookColumn:
-    """One column of a codebook: its ids and what they keep, in nats per row.
-
-    Attributes
-    ----------
-    kind : str
-        What its values are: text, integer, unsigned, float, boolean, date or timestamp.
-    size : int
-        Ids, 0 to size - 1, numbered by rate, rising.
-    n_values, n_pooled : int
-        Values that are in the codebook, and values that were too rare for it.
-    n_rates : int
-        Distinct rates of the values in the codebook and of the pool: more ids would keep no more.
-    other : int
-        The id of every value that is not in the codebook.
-    borders : tuple of float
-        The rates between neighbouring ids; a rate on a border belongs to the higher id.
-    information, total, loss, gap : float
-        What the ids keep, what the values told, the difference, and how much more any fold could keep.
-    """
-
-    kind: str
-    size: int
-    n_values: int
-    n_pooled: int
-    n_rates: int
-    other: int
-    borders: tuple[float, ...] = field(repr=False)
-    information: float
-    total: float
-    loss: float
-    gap: float
-
-
-class Store(Protocol):
-    """Where the values of a codebook are."""
-
-    def sql(self, engine: Engine, name: str) -> str:
-        """Return the query for value, id, neg, pos of a column, in any order."""
-
-    def index(self, name: str) -> Index:
-        """Return the values of a column and their ids in memory, ready to be searched."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +146,7 @@ class Codebook:
             with Engine(self.memory_limit) as engine:
                 for name in track(self.features, "digesting", engine.progress):
                     self._row_hash(engine, name)
-        return self._digest()
+        return self._digest_of_hashes()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
@@ -407,7 +360,7 @@ class Codebook:
                     hashed = {"rows_sha256": self._row_hash(engine, name), "files": [entry]}
                     columns.append({"name": name} | asdict(self.columns[name]) | hashed)
             return {
-                "digest": self._digest(),
+                "digest": self._digest_of_hashes(),
                 "label": self.label,
                 "positive": self.positive,
                 "units_per_row": self.units_per_row,
@@ -437,48 +390,18 @@ class Codebook:
             self.indexes[name] = self.store.index(name)
         return self.indexes[name]
 
+    def _digest_of_hashes(self) -> str:
+        head = f"vocabfold 1 {self.units_per_row} {self.settings['unseen']}"
+        return digest_of(head, self.columns, self.hashes)
+
     def _row_hash(self, engine: Engine, name: str) -> str:
-        """Return the sum modulo 2**256 of the sha256 of each value with its id and counts."""
+        """Return the sum of the hashes of the values of a column, computed once."""
         if name not in self.hashes:
-            kind = self.columns[name].kind
-            text = f"concat('{kind}', '|', id, '|', neg, '|', pos, '|', {KINDS[kind].digest.format('value')})"
-            missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
-            hashed = f"sha256(CASE WHEN value IS NULL THEN {missing} ELSE {text} END)"
-            rows = engine.stream(f"SELECT {hashed} AS hash FROM ({self.store.sql(engine, name)})")
-            self.hashes[name] = f"{_sum_of_hashes(rows) % 2**256:064x}"
+            self.hashes[name] = hash_of_rows(engine, self.columns[name].kind, self.store.sql(engine, name))
         return self.hashes[name]
-
-    def _digest(self) -> str:
-        lines = [f"vocabfold 1 {self.units_per_row} {self.settings['unseen']}"]
-        for name, column in self.columns.items():
-            borders = struct.pack(f">{len(column.borders)}d", *column.borders).hex()
-            head = f"{column.kind} {column.size} {column.other} {borders or '-'} {self.hashes[name]}"
-            lines.append(f"{head} {len(name.encode())} {name}")
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def sorted_by_value(sql: str, columns: str = "value, id, neg, pos") -> str:
-    """Return the query for a column of a codebook in the order of the values, missing first."""
-    return f"SELECT {columns} FROM ({sql}) ORDER BY value NULLS FIRST"
-
-
-def schema_of(kind: str) -> pa.Schema:
-    """Return the columns of a file of a codebook."""
-    whole = [("id", pa.int32()), ("neg", pa.int64()), ("pos", pa.int64())]
-    return pa.schema([("value", KINDS[kind].arrow), *whole])
 
 
 def _unseen(name: str, value: Any) -> InputError:
     return InputError(
         f"column {name!r}: the value {short(value)} is not in the codebook, fitted with unseen='error'."
     )
-
-
-def _sum_of_hashes(batches: Iterable[pa.RecordBatch]) -> int:
-    """Return the sum of hexadecimal numbers of 64 digits: eight columns of 32 bits, summed apart."""
-    sums = [0] * 8
-    for batch in batches:
-        digits = np.frombuffer(batch["hash"].buffers()[2], np.uint8)[: 64 * batch.num_rows]
-        words = np.frombuffer(bytes.fromhex(digits.tobytes().decode()), ">u4").reshape(-1, 8)
-        sums = [total + int(more) for total, more in zip(sums, words.sum(axis=0, dtype=np.uint64), strict=True)]
-    return sum(total << 32 * (7 - i) for i, total in enumerate(sums))

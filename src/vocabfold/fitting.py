@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from vocabfold import checks
 from vocabfold.budget import ALLOCATIONS
-from vocabfold.codebook import UNSEEN, BookColumn, Codebook, sorted_by_value
+from vocabfold.codebook import UNSEEN, Codebook
+from vocabfold.columns import BookColumn, sorted_by_value
 from vocabfold.counts import Counts
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from vocabfold import storage
-from vocabfold.codebook import UNSEEN, BookColumn, Codebook, schema_of
+from vocabfold.codebook import UNSEEN, Codebook
+from vocabfold.columns import BookColumn, schema_of
 from vocabfold.counts import FRACTIONS, MAX_UNITS
 from vocabfold.engines.duckdb import Engine, parquet, parse_memory
 from vocabfold.errors import CodebookError

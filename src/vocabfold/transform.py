@@ -28,6 +28,7 @@ from vocabfold.engines.rows import Source, source
 from vocabfold.engines.streams import Stream
 from vocabfold.engines.text import PRESETS
 from vocabfold.errors import InputError
+from vocabfold.lookup import Index
 from vocabfold.progress import track
 
 DIGEST, OFFSET_IDS = b"vocabfold.digest", b"vocabfold.offset_ids"  # keys in the metadata of a Parquet file
@@ -251,8 +252,9 @@ def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, 
         if not is_last:
             with writing.explained(engine.folder):
                 stream = streams.kept(stream, engine.folder / "kept.parquet", engine.memory_limit)
-        for index in indexes.values():
-            index.prepare(stream.n_rows or streams.BATCH_ROWS)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            n_wanted = [stream.n_rows or streams.BATCH_ROWS] * len(indexes)
+            list(pool.map(Index.prepare, indexes.values(), n_wanted))
         watched = Watched(stream)
         encoder = Encoder(plan.book, indexes, plan.offsets, unseen)
         for _ in track([""], f"transforming {name}", watched.fraction):
@@ -263,7 +265,7 @@ def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, 
             else:
                 aside |= _put_aside(engine.folder, watched, encoder)
         n_rows = watched.n_rows
-        del indexes, index, encoder  # before the next ones are loaded
+        del indexes, encoder  # before the next ones are loaded
     return n_rows
 
 

@@ -21,6 +21,7 @@ from vocabfold.kinds import kind_of
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**26  # at most, of a batch
 _LEAST_ROWS, _JOINED_ROWS = 2**10, 2**14
 _BATCH_SHARE = 1 / 64  # of the memory limit: some are on their way at once, and they are larger unpacked
+_DICTIONARY_BYTES, _CODE_BYTES = 2**20, 3  # at most, of a dictionary that a writer keeps, and of a code
 _READ_AHEAD = 2**20  # bytes of each column that are read from a file at a time
 
 
@@ -188,14 +189,19 @@ def _cast(
 def _is_dictionary(footer: pq.FileMetaData, name: str) -> bool:
     """Tell whether a column of texts is a dictionary in every row group.
 
-    Of plain texts, Arrow would make one dictionary that grows with the file.
+    Of plain texts, Arrow would make one dictionary that grows with the file. And writers give a dictionary up
+    when it gets too large: the rest of the row group is plain, and the column takes more bytes than codes do.
     """
     if not footer.num_row_groups or kind_of(footer.schema.to_arrow_schema().field(name).type) != "text":
         return False
     paths = [footer.row_group(0).column(i).path_in_schema for i in range(footer.num_columns)]
-    return name in paths and all(
-        footer.row_group(group).column(paths.index(name)).has_dictionary_page
-        for group in range(footer.num_row_groups)
+    if name not in paths:
+        return False
+    chunks = [footer.row_group(group).column(paths.index(name)) for group in range(footer.num_row_groups)]
+    return all(
+        chunk.has_dictionary_page
+        and chunk.total_uncompressed_size < _DICTIONARY_BYTES + _CODE_BYTES * chunk.num_values
+        for chunk in chunks
     )
 
 
