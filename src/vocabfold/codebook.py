@@ -273,7 +273,8 @@ class Codebook:
         -------
         frame or Transformed
             Without `out`, a frame of the same kind, with int32 ids. Otherwise what was written: its `paths`,
-            `rows`, and per column the number of `unseen` rows.
+            `rows`, and per column the number of `unseen` rows. The metadata of a Parquet file hold the digest of
+            the codebook, under "vocabfold.digest".
 
         Raises
         ------
@@ -281,11 +282,6 @@ class Codebook:
             A column is missing or of another type, the output cannot be written, or, with unseen="error", a
             value is not in the codebook. The file being written is not left behind; of several, those before
             it are.
-
-        Notes
-        -----
-        Files are read in batches. A Parquet file carries the digest of the codebook in its metadata, under
-        "vocabfold.digest".
 
         Examples
         --------
