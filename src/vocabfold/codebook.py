@@ -273,15 +273,14 @@ class Codebook:
         -------
         frame or Transformed
             Without `out`, a frame of the same kind, with int32 ids. Otherwise what was written: its `paths`,
-            `rows`, and per column the number of `unseen` rows. The metadata of a Parquet file hold the digest of
-            the codebook, under "vocabfold.digest".
+            `rows`, and per column the number of `unseen` rows. The metadata of a Parquet file hold the digest
+            of the codebook, under "vocabfold.digest".
 
         Raises
         ------
         InputError
             A column is missing or of another type, the output cannot be written, or, with unseen="error", a
-            value is not in the codebook. The file being written is not left behind; of several, those before
-            it are.
+            value is not in the codebook. No unfinished file is left behind.
 
         Examples
         --------
@@ -334,12 +333,9 @@ class Codebook:
             raise InputError(f"column {name!r} has the ids 0 to {column.size - 1:,}, got {id:,}.")
         end = f" LIMIT {checks.at_least('limit', limit, 0)}" if limit is not None else ""
         with Engine(self.memory_limit) as engine:
-            rows = self.store.sql(engine, name)
-            order = "ORDER BY neg + pos DESC, value NULLS FIRST"
-            found: list[Any] = engine.run(f"SELECT value FROM ({rows}) WHERE id = {id} {order}{end}")[
-                "value"
-            ].to_pylist()
-            return found
+            of_id = f"SELECT value FROM ({self.store.sql(engine, name)}) WHERE id = {id}"
+            found = engine.run(f"{of_id} ORDER BY neg + pos DESC, value NULLS FIRST{end}")
+            return list(found["value"].to_pylist())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the codebook to a folder, replacing a codebook that is there; `vf.load` reads it back.
@@ -398,6 +394,5 @@ class Codebook:
 
 
 def _unseen(name: str, value: Any) -> InputError:
-    return InputError(
-        f"column {name!r}: the value {short(value)} is not in the codebook, fitted with unseen='error'."
-    )
+    problem = f"the value {short(value)} is not in the codebook, fitted with unseen='error'"
+    return InputError(f"column {name!r}: {problem}.")
