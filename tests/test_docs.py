@@ -55,7 +55,9 @@ def test_every_command_is_documented():
     assert made["PAGE"].read_text("utf-8") == made["page"](), "stale: run `make docs`"
 
 
-@pytest.mark.parametrize(("benchmark", "run"), [("speed", "speed"), ("codebook", "codebook-37m")])
+@pytest.mark.parametrize(
+    ("benchmark", "run"), [("speed", "speed"), ("codebook", "codebook-37m"), ("transform", "transform-5m")]
+)
 def test_readme_shows_the_figures_of_the_run_that_it_links(benchmark, run, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     report = import_module(f"benchmarks.{benchmark}.report")
@@ -82,3 +84,9 @@ def test_the_small_benchmark_runs_without_the_rivals():
 def test_the_small_codebook_benchmark_runs():
     out = run("-m", "benchmarks.codebook.run", "--small")
     assert out.count("n_values=45649") == 9
+
+
+@pytest.mark.jit
+def test_the_small_transform_benchmark_runs():
+    out = run("-m", "benchmarks.transform.run", "--small", "--parts", "check,commands")
+    assert "n_checked=1350000 n_wrong=0" in out

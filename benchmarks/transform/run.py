@@ -185,6 +185,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--file", type=Path, help="where the rows are, or are to be kept")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--parts", default="check,frames,commands", help="what is measured beside files")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.task:
@@ -206,7 +207,7 @@ def main() -> None:
             for task in FILES:
                 found[task].append(run(task))
         rows = [{"part": "files", **row} for repeats in found.values() for row in least(repeats)]
-        rows += [{"part": part, **row} for part in ("check", "frames", "commands") for row in run(part)]
+        rows += [{"part": part, **row} for part in options.parts.split(",") for row in run(part)]
     show(rows)
     if not options.small:
         command = f"python -m benchmarks.transform.run --rows {n_rows} --memory {options.memory}"
