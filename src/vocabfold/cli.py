@@ -178,7 +178,7 @@ def fit(
 
     storage.check_place(out, storage.CODEBOOK, overwrite=force)
     n_ids: Any = parse_budget(budget)
-    check_options(aim, method, allocation, unseen)
+    check_options(n_ids, aim, method, allocation, unseen)
     is_counted = [(Path(path) / storage.COUNTS.header).exists() for path in data]
     options = {
         "--features": features,

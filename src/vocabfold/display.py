@@ -106,6 +106,11 @@ def book(path: str, found: Codebook, as_json: bool) -> None:
 
 def transformed(written: Transformed, digest: str, as_json: bool) -> None:
     """Print what was written, and how much of it the codebook did not know."""
+    for name, n_unseen in written.unseen.items():
+        if n_unseen == written.rows > 0:
+            sys.stderr.write(
+                f"warning: no value of column {name!r} is in the codebook; is it the same column?\n"
+            )
     if as_json:
         paths = [str(path) for path in written.paths]
         machine({"paths": paths, "rows": written.rows, "unseen": written.unseen, "digest": digest})
@@ -119,11 +124,6 @@ def transformed(written: Transformed, digest: str, as_json: bool) -> None:
     more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
     line(f"{number(written.rows, 'row')} -> {printable(str(written.paths[0]))}{more}")
     line(f"digest {digest}")
-    for name, n_unseen in written.unseen.items():
-        if n_unseen == written.rows > 0:
-            sys.stderr.write(
-                f"warning: no value of column {name!r} is in the codebook; is it the same column?\n"
-            )
 
 
 def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:

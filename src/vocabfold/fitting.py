@@ -182,11 +182,9 @@ def _check(
     """Return the budget and min_count; refuse what cannot be fitted."""
     if not isinstance(counts, Counts):
         raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
-    if budget == "auto":
-        raise InputError("budget='auto' is not there yet; give a number of ids.")
+    check_options(budget, aim, method, allocation, unseen)
     if smoothing not in (None, 0):
         raise InputError("smoothing is not there yet; use smoothing=0.")
-    check_options(aim, method, allocation, unseen)
     n_columns = len(counts.features)
     least, why = n_columns, " (one id per column)"
     if unseen == "own":
@@ -201,8 +199,10 @@ def _check(
     return n_ids, 1 if min_count is None else checks.at_least("min_count", min_count, 1)
 
 
-def check_options(aim: str, method: str, allocation: str, unseen: str) -> None:
-    """Refuse words that are none of those allowed."""
+def check_options(budget: int | str, aim: str, method: str, allocation: str, unseen: str) -> None:
+    """Refuse words that are none of those allowed, before anything is counted."""
+    if budget == "auto":
+        raise InputError("budget='auto' is not there yet; give a number of ids.")
     if aim == "model":
         raise InputError("aim='model' is not there yet; use aim='information'.")
     checks.choice("aim", aim, AIMS)

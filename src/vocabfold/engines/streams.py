@@ -128,7 +128,7 @@ def from_staged(source_name: str, path: Path, types: Mapping[str, pa.DataType], 
         for batch in _batches(path, None, list(columns), texts, memory_limit):
             with frames.reading(source_name):
                 arrays = [
-                    array if column in texts else array.cast(field.type)
+                    array if column in texts else as_type(array, field.type)
                     for array, (column, field) in zip(batch.columns, columns.items(), strict=True)
                 ]
             yield pa.record_batch(arrays, list(names))
@@ -179,11 +179,13 @@ def _cast(
     batch: pa.RecordBatch, schema: pa.Schema, names: Sequence[str], free: Collection[str]
 ) -> pa.RecordBatch:
     """Return a batch with the types of the schema, but for columns that are free to have their own."""
-    arrays = [
-        batch.column(name) if name in free else batch.column(name).cast(schema.field(name).type)
-        for name in names
-    ]
-    return pa.record_batch(arrays, list(names))
+    types = {name: batch.column(name).type if name in free else schema.field(name).type for name in names}
+    return pa.record_batch([as_type(batch.column(name), type) for name, type in types.items()], list(names))
+
+
+def as_type(array: pa.Array, type: pa.DataType) -> pa.Array:
+    """Return an array of a type; one that has it needs no cast, and not all types have one."""
+    return array if array.type == type else array.cast(type)
 
 
 def _is_dictionary(footer: pq.FileMetaData, name: str) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from vocabfold import checks
 from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine
-from vocabfold.engines.streams import BATCH_BYTES, BATCH_ROWS
+from vocabfold.engines.streams import BATCH_BYTES, BATCH_ROWS, as_type
 from vocabfold.errors import InputError
 
 try:
@@ -128,7 +128,9 @@ def _write_csv(
     def watched() -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
-                columns = [column.cast(type) for column, (_, type) in zip(batch.columns, fields, strict=True)]
+                columns = [
+                    as_type(column, type) for column, (_, type) in zip(batch.columns, fields, strict=True)
+                ]
                 yield pa.record_batch(columns, schema=pa.schema(fields))
         except Exception as error:
             errors.append(error)  # the engine would make another one of it
