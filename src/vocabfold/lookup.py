@@ -20,6 +20,7 @@ from vocabfold.kinds import KINDS, as_kind
 
 _SHORT = 2**31  # bytes of text that 32-bit offsets reach
 _SEARCHES = 1 / 8  # per value of the column: from there on, building a table is quicker than searching
+_WRAPPING = np.errstate(over="ignore")  # hashes may: only the interpreter, in the place of the compiler, minds
 
 
 class Index:
@@ -58,6 +59,7 @@ class Index:
         n_slots = 1 << max(4, ((3 * self._ids.size + 1) // 2 - 1).bit_length())
         return int(sum(part.nbytes for part in keys)) + self._ids.nbytes + 8 * n_slots
 
+    @_WRAPPING
     def prepare(self, n_wanted: int) -> None:
         """Build the table, if so many values more make it worth while."""
         from vocabfold.searching import tabulate, tabulate_numbers
@@ -66,6 +68,7 @@ class Index:
         if self._slots is None and self._n_wanted > self._ids.size * _SEARCHES:
             self._slots = tabulate(*self._keys) if self._is_text else tabulate_numbers(_words(self._keys))
 
+    @_WRAPPING
     def find(self, values: pa.Array) -> NDArray[np.int32]:
         """Return the id of each value, which are of the column's Arrow type; -1 if it is not there."""
         places = self._places_of_texts(values) if self._is_text else self._places_of_numbers(values)
