@@ -346,6 +346,16 @@ def test_bad_usage_is_one_sentence_and_leaves_nothing_behind(vocabfold, rows, wo
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
 
 
+def test_nothing_is_begun_if_the_result_cannot_be_written(vocabfold, rows, monkeypatch):
+    vf.fit(vf.count(rows, "click"), 3).save("book")
+    monkeypatch.setattr(os, "access", lambda _, mode: mode == os.R_OK)  # root may write anywhere
+    monkeypatch.setattr(vf, "count", pytest.fail)
+    message = "nothing can be written to '.'; check its permissions."
+    assert bad(vocabfold("fit", *rows, "--label", "click", "-b", "3", "-o", "new")) == message
+    assert bad(vocabfold("count", *rows, "--label", "click", "-o", "new")) == message
+    assert bad(vocabfold("transform", "book", rows[0], "-o", "ids.parquet")) == message
+
+
 def test_a_value_that_the_column_cannot_hold(vocabfold, rows):
     vf.fit(vf.count(rows, "click", "zip"), 3).save("book")
     message = bad(vocabfold("inspect", "book", "--feature", "zip", "--value", "x"))
