@@ -404,6 +404,15 @@ def test_a_closed_pipe_ends_quietly(rows, tmp_path, words):
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+def test_a_run_that_shall_outlive_its_terminal_does(vocabfold):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        ok(vocabfold("--version"))
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("verb", "sign"),
     [

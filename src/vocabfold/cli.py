@@ -173,12 +173,14 @@ def fit(
 
     vocabfold fit 'days/*.parquet' --label click --budget 10k -o book
     """
-    from vocabfold import display, storage
+    from vocabfold import checks, display, storage
     from vocabfold.fitting import check_options
 
     storage.check_place(out, storage.CODEBOOK, overwrite=force)
     n_ids: Any = parse_budget(budget)
     check_options(n_ids, aim, method, allocation, unseen)
+    if min_count is not None:
+        checks.at_least("--min-count", min_count, 1)
     is_counted = [(Path(path) / storage.COUNTS.header).exists() for path in data]
     options = {
         "--features": features,
@@ -350,9 +352,9 @@ def _options(
 
 def main() -> None:
     """Run the command line; every error is one sentence."""
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _interrupt)  # so that temporary files are removed
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _interrupt)  # so that temporary files are removed
     progress.begin()
     code = 0
     try:
