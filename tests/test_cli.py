@@ -404,13 +404,14 @@ def test_a_closed_pipe_ends_quietly(rows, tmp_path, words):
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_a_run_that_shall_outlive_its_terminal_does(vocabfold):
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        ok(vocabfold("--version"))
-        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def test_a_run_that_shall_outlive_its_terminal_does():
+    code = (
+        "import signal, sys; from vocabfold.cli import main; sys.argv = ['vocabfold', '--version']\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "try:\n    main()\nfinally:\n    print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[1] == "True"
 
 
 @pytest.mark.parametrize(
