@@ -291,6 +291,7 @@ def test_help_and_version(vocabfold):
             ["count", "monday.parquet", "--label", "click", "--folds", "x", "-o", "c"],
             "Invalid value for '--folds'",
         ),
+        (["merge", "counts", "./counts/", "-o", "c"], "./counts/ is given twice; its rows would count twice."),
         (["merge", "monday.parquet", "-o", "c"], "monday.parquet is a file; a table of counts is a folder"),
         (
             ["transform", "counts", "monday.parquet", "-o", "i.parquet"],

@@ -356,6 +356,39 @@ def test_numbers_of_json_keep_all_their_digits(tmp_path):
     }
 
 
+def test_json_says_what_its_numbers_are(tmp_path):
+    rows = pa.table({"f": [1.5e16, 0.25] * 3, "i": [1, 2] * 3, "y": [0, 1] * 3})
+    book = vf.fit(vf.count(rows, "y", ["f", "i"]), 4)
+    (tmp_path / "in.jsonl").write_text('{"f": 1.5e16, "i": 2, "x": 3e20}\n{"f": 0.25, "i": 1, "x": 0.5}\n')
+    book.transform(tmp_path / "in.jsonl", out=tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {"f": [0, 1], "i": [1, 0], "x": [3e20, 0.5]}
+    (tmp_path / "in.jsonl").write_text('{"f": 1, "i": 18446744073709551615}\n{"f": 0.25, "i": 1}\n')
+    message = r"^column 'i' of .*in.jsonl holds numbers with more digits than a double; convert it to integer first\.$"
+    refused(book, tmp_path / "in.jsonl", message, out=tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize("end", ["csv", "tsv"])
+def test_a_text_file_without_rows_has_none(book, end, tmp_path):
+    (tmp_path / f"in.{end}").write_text(("," if end == "csv" else "\t").join([*FEATURES, "x"]) + "\n")
+    for out in (tmp_path / "out.parquet", tmp_path / "out.csv"):
+        assert book.transform(tmp_path / f"in.{end}", out=out).rows == 0
+    assert pq.read_table(tmp_path / "out.parquet").shape == (0, 6)
+    assert (tmp_path / "out.csv").read_text() == "site,number,real,flag,day,x\n"
+
+
+@pytest.mark.parametrize("target", ["out.parquet", "out.csv"])
+def test_dictionaries_that_cannot_be_one_are_written_apart(target, tmp_path):
+    book = vf.fit(vf.count(pa.table({"s": ["a", "b", None] * 3, "y": [0, 1, 1] * 3}), "y"), 2)
+    type = pa.dictionary(pa.int8(), pa.string())
+    words = [pa.array([f"{letter}{i}" for i in range(100)]).dictionary_encode().cast(type) for letter in "ab"]
+    holed = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 50, pa.int8()), pa.array(["b", None]))
+    table = pa.table({"s": pa.chunked_array([holed, words[0]]), "w": pa.chunked_array(words)})
+    book.transform(table, out=tmp_path / target)
+    out = read(tmp_path / target)
+    assert out["w"].to_pylist() == table["w"].to_pylist()
+    assert out["s"].to_pylist() == book.transform(table)["s"].to_pylist()
+
+
 def test_the_criteo_preset(tmp_path):
     lines = [["1", "3", *[""] * 12, "68fd1e64", *["x"] * 25], ["0", *[""] * 13, "05db9164", *[""] * 25]]
     (tmp_path / "train.txt").write_text("".join("\t".join(line) + "\n" for line in lines))
@@ -465,6 +498,17 @@ def test_files_with_columns_of_several_types_and_orders_become_one(tmp_path, mon
     pq.write_table(pa.table({"s": pa.array(["b"]).dictionary_encode()}), "words.parquet")
     text.transform(["text.parquet", "words.parquet"], out="out.parquet")
     assert pq.read_table("out.parquet").to_pydict() == {"s": [0, 1]}
+    for name, words in (("p", pa.array(["p"])), ("q", pa.array(["q"]).dictionary_encode())):
+        pq.write_table(pa.table({"x": [1], "w": words}), f"{name}.parquet")
+    book.transform(["q.parquet", "p.parquet"], out="out.parquet")
+    assert pq.read_table("out.parquet").to_pydict() == {"x": [0, 0], "w": ["q", "p"]}
+    for name, numbers in (("large", [2**60 + 1]), ("real", [1.5])):
+        pq.write_table(pa.table({"x": [1], "n": numbers}), f"{name}.parquet")
+    with pytest.raises(
+        vf.InputError, match=r"^column 'n' is int64 in one file and double in another, which does not"
+    ):
+        book.transform(["large.parquet", "real.parquet"], out="none.parquet")
+    assert not Path("none.parquet").exists()
     pq.write_table(pa.table({"x": [2], "n": ["seven"]}), "c.parquet")
     with pytest.raises(
         vf.InputError, match=r"^column 'n' is string in c.parquet but int32 in a.parquet; write them to"

@@ -397,5 +397,8 @@ def _interrupt(number: int, _: object) -> NoReturn:
 
 
 def _load_counts(paths: list[str], memory: str | None) -> Counts:
+    for i, path in enumerate(paths):
+        if Path(path).resolve() in [Path(other).resolve() for other in paths[:i]]:
+            raise InputError(f"{path} is given twice; its rows would count twice.")
     first, *others = (vf.load_counts(path, memory_limit=memory) for path in paths)
     return sum(others, first)

@@ -145,7 +145,11 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         names = table.names if names is None else names
         found = table.stage(names, staged, ordered=True, whole=True)
         types = {}
-        for name, (kind, _, _) in zip(names, found, strict=True):
+        for name, (kind, type, _) in zip(names, found, strict=True):
+            if kind is None and name in kinds:
+                raise InputError(
+                    f"column {name!r} of {source_name} holds {type}; convert it to {kinds[name]} first."
+                )
             wanted = kinds.get(name, "text" if verbatim else None)
             # Digits are text where the codebook holds texts; JSON says itself what its values are.
             is_wanted = wanted is not None and (

@@ -65,10 +65,13 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     def together() -> list[pa.RecordBatch]:
         if len(held) < 2:
             return held
-        batches: list[pa.RecordBatch] = (
-            pa.Table.from_batches(held).unify_dictionaries().combine_chunks().to_batches()
-        )
-        return batches
+        try:
+            table = pa.Table.from_batches(held).unify_dictionaries().combine_chunks()
+        except (
+            pa.ArrowException
+        ):  # together, dictionaries have too many words for their codes, or one has nulls
+            return held
+        return list(table.to_batches())
 
     for batch in batches:
         held.append(batch)
@@ -149,15 +152,22 @@ def _unified(schema: pa.Schema, other: pa.Schema, free: Collection[str], first: 
         if name in free and kind_of(schema.field(name).type) == kind_of(other.field(name).type):
             fields.append(schema.field(name))
             continue
+        mine, theirs = schema.field(name), other.field(name)
+        if mine.type != theirs.type:  # then one of them may be a dictionary
+            mine, theirs = (field.with_type(_values(field.type)) for field in (mine, theirs))
         try:
-            both = [pa.schema([given.field(name)]) for given in (schema, other)]
+            both = [pa.schema([field]) for field in (mine, theirs)]
             fields.append(pa.unify_schemas(both, promote_options="permissive").field(0))
         except pa.ArrowException as error:
             raise InputError(
-                f"column {name!r} is {other.field(name).type} in {path} but {schema.field(name).type} in "
-                f"{first}; write them to a folder, or with one type."
+                f"column {name!r} is {theirs.type} in {path} but {mine.type} in {first}; write them to a "
+                "folder, or with one type."
             ) from error
     return pa.schema(fields, schema.metadata)
+
+
+def _values(type: pa.DataType) -> pa.DataType:
+    return type.value_type if pa.types.is_dictionary(type) else type
 
 
 def _batches(
@@ -179,8 +189,17 @@ def _cast(
     batch: pa.RecordBatch, schema: pa.Schema, names: Sequence[str], free: Collection[str]
 ) -> pa.RecordBatch:
     """Return a batch with the types of the schema, but for columns that are free to have their own."""
-    types = {name: batch.column(name).type if name in free else schema.field(name).type for name in names}
-    return pa.record_batch([as_type(batch.column(name), type) for name, type in types.items()], list(names))
+    arrays = []
+    for name in names:
+        array = batch.column(name)
+        try:
+            arrays.append(array if name in free else as_type(array, schema.field(name).type))
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {name!r} is {array.type} in one file and {schema.field(name).type} in another, which "
+                "does not hold all of its values; write them to a folder, or with one type."
+            ) from error
+    return pa.record_batch(arrays, list(names))
 
 
 def as_type(array: pa.Array, type: pa.DataType) -> pa.Array:

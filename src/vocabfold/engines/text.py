@@ -156,8 +156,10 @@ class JsonLines:
         ]
         for i, kind in enumerate(kinds):
             if kind in _INEXACT and (whole or kind == "float"):
-                count = f"SELECT count_if({_INEXACT[kind].format(f'c{i}')}) AS n FROM {parquet([staged])}"
-                if self._engine.run(count)["n"][0].as_py():
+                # As text, 1.5e16 can be told from a whole number with as many digits.
+                is_written_so = f" AND regexp_full_match(c{i}, '-?[0-9]+')" if whole else ""
+                test = _INEXACT[kind].format(f"c{i}") + is_written_so
+                if self._engine.run(f"SELECT count_if({test}) AS n FROM {parquet([staged])}")["n"][0].as_py():
                     described[i] = (None, "numbers with more digits than a double", False)
         return described
 
@@ -181,7 +183,7 @@ def _kinds(engine: Engine, staged: Path, n_columns: int) -> list[Kind]:
             chosen = ", ".join(f"{test} AS {name}" for name, test in tests.items())
             found = engine.run(f"SELECT {chosen} FROM {rows}").to_pylist()[0]
             candidates = {
-                column: [kind for kind in kinds if found[f"{column}_{kind}"]]
+                column: [kind for kind in kinds if found[f"{column}_{kind}"] is not False]  # None: no rows
                 for column, kinds in candidates.items()
             }
     return [
