@@ -78,7 +78,9 @@ class Plan:
         names = self.book.features if self.only_ids else given.names
         about = {DIGEST: self.book.digest.encode(), OFFSET_IDS: json.dumps(self.offset_ids).encode()}
         fields = [
-            pa.field(name, pa.int32(), metadata=about) if name in self.book.columns else given.field(name)
+            pa.field(name, pa.int32(), metadata=about)
+            if name in self.book.columns
+            else writing.field_of(given.field(name))
             for name in names
         ]
         return pa.schema(fields, frames.metadata_of_ids(given.metadata, self.book.columns) | about)
@@ -300,7 +302,12 @@ def _finished(
         files = {name: opened.enter_context(path.open("rb")) for name, path in aside.items()}
         for batch, ids in _encoded(stream, encoder, carried):
             ids |= {name: np.fromfile(file, np.int32, batch.num_rows) for name, file in files.items()}
-            columns = [pa.array(ids[name]) if name in ids else batch.column(name) for name in schema.names]
+            columns = [
+                pa.array(ids[field.name])
+                if field.name in ids
+                else streams.as_type(batch.column(field.name), field.type)
+                for field in schema
+            ]
             yield pa.record_batch(columns, schema=schema)
 
 

@@ -154,7 +154,7 @@ def _unified(schema: pa.Schema, other: pa.Schema, free: Collection[str], first: 
             continue
         mine, theirs = schema.field(name), other.field(name)
         if mine.type != theirs.type:  # then one of them may be a dictionary
-            mine, theirs = (field.with_type(_values(field.type)) for field in (mine, theirs))
+            mine, theirs = (field.with_type(value_type(field.type)) for field in (mine, theirs))
         try:
             both = [pa.schema([field]) for field in (mine, theirs)]
             fields.append(pa.unify_schemas(both, promote_options="permissive").field(0))
@@ -166,7 +166,8 @@ def _unified(schema: pa.Schema, other: pa.Schema, free: Collection[str], first: 
     return pa.schema(fields, schema.metadata)
 
 
-def _values(type: pa.DataType) -> pa.DataType:
+def value_type(type: pa.DataType) -> pa.DataType:
+    """Return the type of what a column holds, be it a dictionary or not."""
     return type.value_type if pa.types.is_dictionary(type) else type
 
 

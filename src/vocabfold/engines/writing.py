@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from vocabfold import checks
 from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine
-from vocabfold.engines.streams import BATCH_BYTES, BATCH_ROWS, as_type
+from vocabfold.engines.streams import BATCH_BYTES, BATCH_ROWS, as_type, value_type
 from vocabfold.errors import InputError
 
 try:
@@ -89,18 +89,24 @@ def write(
             _write_csv(engine, partial, schema, batches, format, _COMPRESSIONS.get(path.suffix.lower(), "none"))
 
 
+def field_of(field: pa.Field) -> pa.Field:
+    """Return the field of a column that is written as it is.
+
+    A row group may hold batches with different dictionaries: their words together need wider codes.
+    """
+    if not pa.types.is_dictionary(field.type):
+        return field
+    return field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered))
+
+
 def check_csv(schema: pa.Schema, path: Path) -> None:
     """Refuse columns that a CSV file cannot hold."""
     for field in schema:
-        if not any(is_fit(_values(field.type)) for is_fit in _CSV_TYPES):
+        if not any(is_fit(value_type(field.type)) for is_fit in _CSV_TYPES):
             raise InputError(
                 f"column {field.name!r} holds {field.type}, which {path} cannot hold; write Parquet, or leave "
                 "all other columns out (only_ids)."
             )
-
-
-def _values(type: pa.DataType) -> pa.DataType:
-    return type.value_type if pa.types.is_dictionary(type) else type
 
 
 def _write_parquet(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
@@ -118,7 +124,9 @@ def _write_csv(
     compression: str,
 ) -> None:
     # The engine would show instants in the time zone of this machine, and does not know all units of time.
-    texts = [pa.types.is_temporal(_values(field.type)) and not pa.types.is_date(field.type) for field in schema]
+    texts = [
+        pa.types.is_temporal(value_type(field.type)) and not pa.types.is_date(field.type) for field in schema
+    ]
     fields = [
         (f"c{i}", pa.string() if is_text else field.type)
         for i, (field, is_text) in enumerate(zip(schema, texts, strict=True))
