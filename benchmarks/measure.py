@@ -1,5 +1,6 @@
 """Time a call, watch its memory, and keep the rows: what all benchmarks share."""
 
+import argparse
 import csv
 import ctypes
 import json
@@ -9,15 +10,18 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.criteo_shaped import CARDINALITIES
+
 RUNS = Path(__file__).parent / "runs"
 
 Row = dict[str, Any]
+Task = Callable[[str, str, str], list[Row]]  # its name, the file, the memory limit
 
 
 def timed(repeats: int, call: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, dict[str, float]]:
@@ -62,6 +66,26 @@ def in_a_process(module: str, task: str, file: Path, memory: str) -> list[Row]:
     return rows
 
 
+def parser_of(doc: str | None, *, memory: str, repeats: int) -> argparse.ArgumentParser:
+    """Return the options of a benchmark on a file of rows, whose tasks are processes of their own."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--memory", default=memory)
+    parser.add_argument("--repeats", type=int, default=repeats)
+    parser.add_argument("--file", type=Path, help="where the rows are, or are to be kept")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    return parser
+
+
+def ran_task(options: argparse.Namespace, tasks: Mapping[str, Task]) -> bool:
+    """Run the task that this process is for, if there is one, and print its rows."""
+    if options.task:
+        rows = tasks[options.task](options.task, str(options.file), options.memory)
+        print(json.dumps([{"peak_mb": peak()} | row for row in rows]))
+    return bool(options.task)
+
+
 def least(repeats: list[list[Row]]) -> list[Row]:
     """Return the least time of each step over the repeats, and the largest time and memory."""
     return [
@@ -82,10 +106,12 @@ def show(rows: Sequence[Row]) -> None:
         print(" ".join(shown))
 
 
-def keep(name: str, rows: Sequence[Row], packages: Sequence[str], more: dict[str, str]) -> None:
+def keep(name: str, rows: Sequence[Row], packages: Sequence[str], options: argparse.Namespace) -> None:
     """Keep the rows of a run, and what is needed to judge and repeat it."""
-    about = facts(packages) | more
-    target = RUNS / f"{about['date']}-{name}"
+    about = facts(packages)
+    about["rows"] = f"{options.rows:,} x {len(CARDINALITIES)} columns, memory limit {options.memory}"
+    about["command"] = f"python -m benchmarks.{name}.run --rows {options.rows} --memory {options.memory}"
+    target = RUNS / f"{about['date']}-{name}-{options.rows // 10**6}m"
     target.mkdir(parents=True, exist_ok=True)
     write_csv(target / "raw.csv", rows)
     write_csv(target / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])

@@ -23,6 +23,11 @@ def share_lost(row: Row) -> str:
     return f"{row['loss'] / row['total']:.3g}" if "loss" in row else ""
 
 
+def step(rows: Sequence[Row], name: str) -> Row:
+    """Return the row of a step."""
+    return next(row for row in rows if row["step"] == name)
+
+
 TIMES: dict[str, Cell] = {
     "seconds (least)": number("seconds", ".3f"),
     "slowest": number("slowest", ".3f"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.codebook.run import GROUP_BY
 from benchmarks.measure import RUNS, read_csv
-from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, share_lost, table, update_readme
+from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, share_lost, step, table, update_readme
 
 _MEMORY: dict[str, Cell] = {"peak memory (MB)": number("peak_mb", ",.0f")}
 _VALUES: dict[str, Cell] = {"step": number("step", ""), "values": number("n_values", ",")}
@@ -41,15 +41,15 @@ _SERVING: dict[str, Cell] = {
 
 def ratio(rows: Sequence[Row], form: str) -> float:
     """Return how much longer count and fit take than the bare queries."""
-    return (_step(rows, "count")["seconds"] + _step(rows, "fit")["seconds"]) / _step(rows, form)["seconds"]
+    return (step(rows, "count")["seconds"] + step(rows, "fit")["seconds"]) / step(rows, form)["seconds"]
 
 
 def headlines(rows: Sequence[Row]) -> str:
     """Return the table for the project's README."""
-    count, fit, save = (_step(rows, step) for step in ("count", "fit", "save"))
+    count, fit, save = (step(rows, name) for name in ("count", "fit", "save"))
     load, first, median = (
-        _step(rows, step)
-        for step in (
+        step(rows, name)
+        for name in (
             "load, every byte checked",
             "first row, which reads all columns",
             "book.row, median of 5,000",
@@ -71,10 +71,6 @@ def headlines(rows: Sequence[Row]) -> str:
             ("look one row of 26 values up", f"{1000 * median['seconds']:.2f} ms"),
         ]
     )
-
-
-def _step(rows: Sequence[Row], step: str) -> Row:
-    return next(row for row in rows if row["step"] == step)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ Each process works on a table of two rows before the clock starts, so that impor
 `benchmarks.speed` measures, are loaded on both sides.
 """
 
-import argparse
-import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,7 +20,7 @@ from typing import Any
 
 from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import in_a_process, keep, least, peak, show
+from benchmarks.measure import in_a_process, keep, least, parser_of, peak, ran_task, show
 
 Row = dict[str, Any]
 PACKAGES = ["vocabfold", "duckdb", "pyarrow", "numpy", "numba"]
@@ -105,17 +103,9 @@ TASKS = {**dict.fromkeys(GROUP_BY, group_by), "codebook": codebook, "serving": s
 
 def main() -> None:
     """Measure all tasks in turns, print and keep the rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--memory", default="2GB")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--file", type=Path, help="where the rows are, or are to be kept")
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--task", help=argparse.SUPPRESS)
+    parser = parser_of(__doc__, memory="2GB", repeats=3)
     options = parser.parse_args()
-    if options.task:
-        rows = TASKS[options.task](options.task, str(options.file), options.memory)
-        print(json.dumps([{"peak_mb": peak()} | row for row in rows]))
+    if ran_task(options, TASKS):
         return
     n_rows = 50_000 if options.small else options.rows
     with tempfile.TemporaryDirectory() as folder:
@@ -129,9 +119,7 @@ def main() -> None:
     rows = [{"part": task, "rows": n_rows, **row} for task, repeats in found.items() for row in least(repeats)]
     show(rows)
     if not options.small:
-        command = f"python -m benchmarks.codebook.run --rows {n_rows} --memory {options.memory}"
-        about = f"{n_rows:,} x {len(CARDINALITIES)} columns, memory limit {options.memory}"
-        keep(f"codebook-{n_rows // 10**6}m", rows, PACKAGES, {"rows": about, "command": command})
+        keep("codebook", rows, PACKAGES, options)
 
 
 if __name__ == "__main__":

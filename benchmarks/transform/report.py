@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.measure import RUNS, read_csv
-from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, table, update_readme
+from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, step, table, update_readme
 from benchmarks.transform.run import ENCODER, FRAME, JOIN, OURS
 
 _STEP: dict[str, Cell] = {"step": number("step", "")}
@@ -22,7 +22,7 @@ _ANSWER: dict[str, Cell] = {"distinct": number("n_values", ","), "unseen": numbe
 def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
     """Write the tables of a run."""
     parts = {part: [row for row in rows if row["part"] == part] for part in ("files", "frames", "commands")}
-    checked = _step(rows, "check of every id")
+    checked = step(rows, "check of every id")
     texts = [
         "# From rows to ids\n",
         *(f"- {fact['fact']}: {fact['is']}" for fact in about),
@@ -41,7 +41,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
 
 def headlines(rows: Sequence[Row]) -> str:
     """Return the table for the project's README."""
-    ours = _step(rows, OURS)
+    ours = step(rows, OURS)
     return figures(
         [
             (
@@ -65,7 +65,7 @@ def headlines(rows: Sequence[Row]) -> str:
 
 
 def _file_ratio(rows: Sequence[Row]) -> float:
-    return float(_step(rows, OURS)["seconds"] / _step(rows, JOIN)["seconds"])
+    return float(step(rows, OURS)["seconds"] / step(rows, JOIN)["seconds"])
 
 
 def _frame_ratios(rows: Sequence[Row]) -> list[tuple[str, float]]:
@@ -74,10 +74,6 @@ def _frame_ratios(rows: Sequence[Row]) -> list[tuple[str, float]]:
     return [
         (rival["values"], rival["seconds"] / our["seconds"]) for rival, our in zip(rivals, ours, strict=True)
     ]
-
-
-def _step(rows: Sequence[Row], step: str) -> Row:
-    return next(row for row in rows if row["step"] == step)
 
 
 if __name__ == "__main__":

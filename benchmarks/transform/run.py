@@ -15,7 +15,6 @@ Every measurement is a process of its own; rival and we take turns, and the leas
 and compiled code are loaded before the clock starts; loading the codebook is in the time.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -28,7 +27,7 @@ import numpy as np
 
 from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import Row, in_a_process, keep, least, peak, show, timed
+from benchmarks.measure import Row, in_a_process, keep, least, parser_of, peak, ran_task, show, timed
 
 PACKAGES = ["vocabfold", "duckdb", "pyarrow", "numpy", "numba", "pandas", "scikit-learn"]
 JOIN, OURS, ENCODER, FRAME = (
@@ -179,18 +178,10 @@ TASKS = {"fit": fit, **FILES, "check": check, "frames": frames, "commands": comm
 
 def main() -> None:
     """Measure all tasks in turns, print and keep the rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--memory", default="4GB")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--file", type=Path, help="where the rows are, or are to be kept")
-    parser.add_argument("--small", action="store_true")
+    parser = parser_of(__doc__, memory="4GB", repeats=5)
     parser.add_argument("--parts", default="check,frames,commands", help="what is measured beside files")
-    parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.task:
-        rows = TASKS[options.task](options.task, str(options.file), options.memory)
-        print(json.dumps([{"peak_mb": peak()} | row for row in rows]))
+    if ran_task(options, TASKS):
         return
     n_rows = 50_000 if options.small else options.rows
     with tempfile.TemporaryDirectory() as folder:
@@ -210,9 +201,7 @@ def main() -> None:
         rows += [{"part": part, **row} for part in options.parts.split(",") for row in run(part)]
     show(rows)
     if not options.small:
-        command = f"python -m benchmarks.transform.run --rows {n_rows} --memory {options.memory}"
-        about = f"{n_rows:,} x {len(CARDINALITIES)} columns, memory limit {options.memory}"
-        keep(f"transform-{n_rows // 10**6}m", rows, PACKAGES, {"rows": about, "command": command})
+        keep("transform", rows, PACKAGES, options)
 
 
 if __name__ == "__main__":
