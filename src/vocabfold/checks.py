@@ -7,6 +7,7 @@ sentence that says what was given, what is allowed and what to do.
 from __future__ import annotations
 
 import difflib
+import errno
 import numbers
 import os
 from collections.abc import Iterable, Sequence, Sized
@@ -70,6 +71,16 @@ def folder(path: Path) -> None:
         raise InputError(f"there is no folder {str(path)!r} to write to; make it first.")
     if not os.access(path, os.W_OK | os.X_OK):
         raise InputError(f"nothing can be written to {str(path)!r}; check its permissions.")
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Tell whether there was no room left for what was to be written."""
+    return getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
+
+
+def reason(error: Exception) -> str:
+    """Return why a file could not be read or written, in a few words."""
+    return getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
 
 
 def taken(path: Path) -> InputError:

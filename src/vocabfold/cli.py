@@ -132,7 +132,7 @@ def merge(
     storage.check_place(out, storage.COUNTS, overwrite=force)
     merged = _load_counts(counts, memory)
     merged.save(out)
-    display.counts(out, vf.load_counts(out), as_json)
+    display.counts(out, vf.load_counts(out, memory_limit=memory), as_json)  # grouped by now
 
 
 @app.command()
@@ -182,38 +182,27 @@ def fit(
     if min_count is not None:
         checks.at_least("--min-count", min_count, 1)
     is_counted = [(Path(path) / storage.COUNTS.header).exists() for path in data]
-    options = {
-        "--features": features,
-        "--exclude": exclude,
-        "--positive": positive,
-        "--weight": weight,
-        "--preset": preset,
-        "--drop-null-labels": drop_null_labels,
+    for_rows: dict[str, Any] = {
+        "features": names(features),
+        "exclude": names(exclude),
+        "positive": positive,
+        "weight": weight,
+        "preset": preset,
+        "drop_null_labels": drop_null_labels,
     }
     if any(is_counted):
         if not all(is_counted):
             odd = data[is_counted.index(False)]
             raise InputError(f"{odd} holds no counts, and others do; count it first, or give all as rows.")
-        given = [option for option, value in options.items() if value]
+        given = [name.replace("_", "-") for name, value in for_rows.items() if value not in (None, False)]
         if given:
-            raise InputError(
-                f"{given[0]} is for rows, and {data[0]} holds counts: give it to 'vocabfold count'."
-            )
+            problem = f"--{given[0]} is for rows, and {data[0]} holds counts"
+            raise InputError(f"{problem}: give it to 'vocabfold count'.")
         counts = _load_counts(data, memory)
         if label not in (None, counts.label):
             raise InputError(f"{data[0]} was counted with the label {counts.label!r}, not {label!r}.")
     else:
-        counts = vf.count(
-            data,
-            label,
-            names(features),
-            exclude=names(exclude),
-            positive=positive,
-            weight=weight,
-            drop_null_labels=drop_null_labels,
-            preset=preset,
-            memory_limit=memory,
-        )
+        counts = vf.count(data, label, **for_rows, memory_limit=memory)
     book = vf.fit(
         counts, n_ids, aim=aim, method=method, allocation=allocation, min_count=min_count, unseen=unseen
     )
@@ -397,8 +386,10 @@ def _interrupt(number: int, _: object) -> NoReturn:
 
 
 def _load_counts(paths: list[str], memory: str | None) -> Counts:
-    for i, path in enumerate(paths):
-        if Path(path).resolve() in [Path(other).resolve() for other in paths[:i]]:
+    seen: set[Path] = set()
+    for path in paths:
+        if Path(path).resolve() in seen:
             raise InputError(f"{path} is given twice; its rows would count twice.")
+        seen.add(Path(path).resolve())
     first, *others = (vf.load_counts(path, memory_limit=memory) for path in paths)
     return sum(others, first)

@@ -65,7 +65,7 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
         columns = {name: {"kind": kind, "values": n_values[name]} for name, kind in counted.kinds.items()}
         about = {"label": counted.label, "positive": counted.positive, "folds": counted.folds}
         rows = {"rows": counted.rows, "positive_rows": counted.positive_rows}
-        machine({"counts": str(path), **rows, **about, "columns": columns})
+        machine({"counts": path, **rows, **about, "columns": columns})
         return
     table(
         ["column", "kind", "values"],
@@ -78,7 +78,7 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
 def book(path: str, found: Codebook, as_json: bool) -> None:
     """Print what a codebook keeps, by column and in all."""
     if as_json:
-        machine({"codebook": str(path), **_facts(found)})
+        machine({"codebook": path, **_facts(found)})
         return
     results: list[tuple[str, Any]] = [*found.columns.items(), ("all", found)]
     rows = [

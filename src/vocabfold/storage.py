@@ -7,7 +7,6 @@ header ends with a sha256 of itself. `docs/format.md` is the specification.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -131,9 +130,9 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
     except FileExistsError as error:
         raise InputError(f"{folder} is a file; give a folder.") from error
     except (OSError, pa.ArrowException) as error:
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+        if checks.is_disk_full(error):
             raise InputError(f"the disk is full: {folder} is as it was before.") from error
-        raise InputError(f"{folder} cannot be written: {_reason(error)}.") from error
+        raise InputError(f"{folder} cannot be written: {checks.reason(error)}.") from error
     finally:
         if is_new:
             with suppress(OSError):
@@ -175,7 +174,7 @@ def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, tupl
                 continue
             if isinstance(error, CodebookError):
                 raise
-            raise CodebookError(f"{folder} cannot be read: {_reason(error)}.") from error
+            raise CodebookError(f"{folder} cannot be read: {checks.reason(error)}.") from error
 
 
 def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:
@@ -375,7 +374,3 @@ def _sources(folder: Path, header: bytes) -> tuple[str, ...]:
             sources = found.get("sources")
             return tuple(map(str, sources)) if isinstance(sources, list) else ()
     return ()
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")

@@ -164,16 +164,19 @@ def _of_files(
         writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
     unseen = dict.fromkeys(plan.book.features, 0)
     with Engine(limit) as engine:
-        sources = [source(engine, given, preset) for given, _ in jobs]
-        for found, (_, target) in zip(sources, jobs, strict=True):
+        # All files are looked at before one is written, but for text, which has to be read for that.
+        opened: list[tuple[Source, Stream | None]] = []
+        for given, target in jobs:
+            found = source(engine, given, preset)
             checks.known("column", plan.book.features, found.names, found.place)
-            if len(jobs) > 1 and not found.is_text:
-                _open(plan, found, target)  # all are looked at before one is written, unless that takes long
+            opened.append((found, None if found.is_text else _open(plan, found, target)))
         n_rows = 0
-        for found, (_, target) in zip(sources, jobs, strict=True):
+        for (found, stream), (_, target) in zip(opened, jobs, strict=True):
             engine.subject = found.name
-            for _ in track([""], f"reading {found.name}", engine.progress):
-                stream = _open(plan, found, target)
+            if stream is None:
+                for _ in track([""], f"reading {found.name}", engine.progress):
+                    stream = _open(plan, found, target)
+            assert stream is not None
             n_rows += _write(engine, plan, stream, target, found.name, unseen)
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
 
@@ -198,9 +201,7 @@ class Watched:
 
 def _jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
     """Return what is read and where it is written: all to one file, or each file to one of its name."""
-    is_files = all(
-        isinstance(p, str | os.PathLike) for p in (data if isinstance(data, list | tuple) else [data])
-    )
+    is_files = files.are_paths(data)
     read = files.find(data) if is_files else []
     target = writing.place(out)
     if not (os.fspath(out).endswith(("/", os.sep)) or target.is_dir()):
@@ -211,10 +212,11 @@ def _jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tu
         paths = [Path(os.path.abspath(file)) for file in read]
         root = os.path.commonpath([path.parent for path in paths])
         names = [_renamed(path.relative_to(root), preset) for path in paths]
-        for i, name in enumerate(names):
-            if name in names[:i]:
-                twin = read[names.index(name)]
-                raise InputError(f"{twin} and {read[i]} would both become {target / name}; rename one of them.")
+        firsts: dict[Path, Path] = {}
+        for file, name in zip(read, names, strict=True):
+            twin = firsts.setdefault(name, file)
+            if twin is not file:
+                raise InputError(f"{twin} and {file} would both become {target / name}; rename one of them.")
         jobs = [(file, target / name) for file, name in zip(read, names, strict=True)]
     inputs = {file.resolve() for file in read}
     for _, path in jobs:

@@ -25,6 +25,13 @@ _FORMATS = {
 _COMPRESSIONS = (".gz", ".zst")
 
 
+def are_paths(data: object) -> bool:
+    """Tell whether data are given by a path or a list of paths."""
+    return all(
+        isinstance(path, str | os.PathLike) for path in (data if isinstance(data, list | tuple) else [data])
+    )
+
+
 def find(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
     """Return the files that a path, a pattern, a folder of Parquet files or a list of these means.
 

@@ -6,7 +6,6 @@ Parquet files, Arrow tables and datasets are scanned in place. What can be read 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +66,7 @@ class Source:
 
 def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
     """Return the rows that a path, a pattern, a list of paths, a frame, a stream or a relation holds."""
-    paths = data if isinstance(data, list | tuple) else [data]
-    if all(isinstance(path, str | os.PathLike) for path in paths):
+    if files.are_paths(data):
         found = _from_files(engine, files.find(data), preset)
     elif isinstance(data, duckdb.DuckDBPyRelation):
         found = _from_relation(engine, data)

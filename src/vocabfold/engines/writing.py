@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -223,7 +222,6 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+        if checks.is_disk_full(error):
             raise InputError(f"the disk is full while writing {path}.") from error
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"{path} cannot be written: {reason}.") from error
+        raise InputError(f"{path} cannot be written: {checks.reason(error)}.") from error
