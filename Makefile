@@ -22,7 +22,9 @@ check: $(VENV)/.test ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-full: test ## + the slow tests, and all tests without the compiler
+full: test ## + the slow tests, the examples with torch, and all tests without the compiler
+	$(PIP) install torch==2.13.0
+	$(BIN)/python -m pytest tests/test_docs.py -k "example"
 	$(BIN)/python -m pytest -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit"
 
@@ -30,6 +32,7 @@ bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small
 	$(BIN)/python -m benchmarks.codebook.run --small
 	$(BIN)/python -m benchmarks.transform.run --small
+	$(BIN)/python -m benchmarks.honest.run --small
 
 figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an hour
 	$(BIN)/python -m benchmarks.speed.run

@@ -54,11 +54,16 @@ def shown(name: str, text: str) -> str:
 
 def update_readme(name: str, run: str, content: str) -> None:
     """Replace the figures of a benchmark in the project's README, and the name of its run."""
+    update_page(README, name, run, content)
+
+
+def update_page(page: Path, name: str, run: str, content: str) -> None:
+    """Replace the figures of a benchmark on a page, and the name of its run."""
     begin, end = _marks(name)
-    before, _, rest = README.read_text(encoding="utf-8").partition(begin)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
     text = f"{before}{begin}\n{content}\n{end}{after}"
-    README.write_text(re.sub(rf"\d{{4}}-\d\d-\d\d-{name}", run, text), encoding="utf-8")
+    page.write_text(re.sub(rf"\d{{4}}-\d\d-\d\d-{name}", run, text), encoding="utf-8")
 
 
 def newest(name: str) -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from vocabfold.cli import app
+from vocabfold.commands import app
 
 PAGE = Path(__file__).with_name("cli.md")
 HEAD = """# Command line
@@ -13,8 +13,8 @@ HEAD = """# Command line
 Made from the commands by `make docs`; the [guide](guide.md) and the [tutorial](tutorial.md) show them at work.
 
 Results go to stdout, as a table or, with `--json`, as JSON; messages, and progress on a terminal, go to stderr.
-The exit code is 0 if all is done, 2 if the command or the data cannot be used, and 130 after Ctrl-C. An error
-is one sentence; `vocabfold --debug VERB ...` shows where it comes from.
+The exit code is 0 if all is done, 1 if a check that was asked for failed, 2 if the command or the data cannot
+be used, and 130 after Ctrl-C. An error is one sentence; `vocabfold --debug VERB ...` shows where it comes from.
 """
 
 

@@ -1,11 +1,17 @@
 """Tolerances, and tables of counts for all tests."""
 
+from functools import partial
+
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+import vocabfold as vf
+
 EXACT = 1e-12  # of I(X;C): what an exact solver may miss
 ROUNDING = 1e-14  # of itself: what a formula may miss
+
+fold_counts = partial(vf.fit, aim="information")  # every value, however few its rows
 
 # Kernels compile during the first example, so a time limit per example would only flake.
 settings.register_profile("vocabfold", deadline=None, suppress_health_check=[HealthCheck.too_slow])

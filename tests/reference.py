@@ -1,10 +1,11 @@
 """Plain, slow, obviously right: what vocabfold computes, from the definitions; no numba, no vocabfold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
+from math import fsum, inf, isinf, lgamma
 
 Counts = Sequence[int]
 
@@ -152,3 +153,53 @@ def count_rows(rows, feature, label, *, positive=1, weight=None):
         sides = counts.setdefault((type(value).__name__, value), [0, 0])
         sides[row[label] == positive] += 1 if weight is None else row[weight]
     return {value: sides for value, sides in counts.items() if any(sides)}
+
+
+def beta_binomial(pairs: dict[tuple[int, int], int], mean: float, strength: float) -> float:
+    """The logarithm of how likely labels are if each value's rate is drawn from a beta distribution."""
+
+    def beta(a: float, b: float) -> float:
+        return lgamma(a) + lgamma(b) - lgamma(a + b)
+
+    a, b = mean * strength, (1 - mean) * strength
+    return fsum(n * (beta(b + neg, a + pos) - beta(b, a)) for (neg, pos), n in pairs.items())
+
+
+def shrunk(neg: float, pos: float, mean: float, strength: float) -> float:
+    """The rate of a value, with `strength` rows of the mean added."""
+    return (
+        mean
+        if isinf(strength) or neg + pos + strength == 0
+        else (pos + mean * strength) / (neg + pos + strength)
+    )
+
+
+def private_from(columns: Sequence[Sequence[int]], pools: int, budget: int, least: int, tail: int) -> float:
+    """The fewest rows that make values private, such that they fit: by trying one number after another."""
+    for rows in [least, *sorted({n for column in columns for n in column if n > least}), inf]:
+        n_private = sum(n >= rows for column in columns for n in column)
+        n_tails = sum(any(n < rows for n in column) for column in columns)
+        n_tail = max(n_tails, min(tail * n_tails, budget // 2, budget - pools))
+        if n_private + n_tail + pools <= budget:
+            return rows
+    raise ValueError("the budget is too small")
+
+
+def out_of_fold(
+    rows: Sequence[tuple[Hashable, int, int]],
+    ids: dict[Hashable, int],
+    tail: Sequence[int],
+    borders: Sequence[float],
+    prior: tuple[float, float],
+    other: int,
+) -> list[int]:
+    """The id of each row (value, label, fold) of a column, by the labels in other folds only."""
+    encoded = []
+    for value, _, fold in rows:
+        if ids.get(value) in tail:
+            labels = [label for v, label, f in rows if v == value and f != fold]
+            rate = shrunk(labels.count(0), labels.count(1), *prior)
+            encoded.append(tail[sum(border <= rate for border in borders)])
+        else:
+            encoded.append(ids.get(value, other))
+    return encoded

@@ -20,6 +20,7 @@ ALLOWED = {
     "progress": {"terminal"},
     "kinds": set(),
     "information": {"compiling"},
+    "estimate": set(),
     "order": {"compiling", "information"},
     "solve": {"errors", "compiling", "information", "order"},
     "budget": set(),
@@ -30,36 +31,53 @@ ALLOWED = {
     "counts": {"errors", "checks", "kinds", "progress", "engines", "storage"},
     "survey": {"errors", "checks", "engines", "counts"},
     "counting": {"errors", "checks", "progress", "engines", "counts", "survey"},
+    "pairs": {"estimate", "order", "engines", "counts"},
+    "private": {"pairs"},
     "searching": {"compiling"},
     "lookup": {"errors", "kinds", "searching"},
     "columns": {"kinds", "engines", "lookup"},
-    "codebook": {
-        *("errors", "checks", "progress", "folds", "engines", "storage", "counts", "lookup", "columns"),
-    },
-    "encoding": {"errors", "kinds", "progress", "lookup", "codebook"},
-    "transform": {"errors", "checks", "progress", "engines", "lookup", "codebook", "encoding"},
+    "building": {"information", "order", "folding", "folds", "pairs", "columns"},
+    "codebook": {"errors", "checks", "progress", "folds", "engines", "counts", "lookup", "columns"},
+    "saving": {"progress", "engines", "storage", "columns", "codebook"},
     "loading": {"errors", "kinds", "engines", "storage", "counts", "lookup", "columns", "codebook"},
+    "crossfit": {
+        "errors",
+        "compiling",
+        "estimate",
+        "engines",
+        "counts",
+        "survey",
+        "lookup",
+        "columns",
+        "codebook",
+    },
+    "encoding": {"errors", "kinds", "progress", "lookup", "codebook", "crossfit"},
+    "targets": {"errors", "engines"},
+    "transform": {
+        *("errors", "checks", "progress", "engines", "counts"),
+        *("codebook", "crossfit", "encoding", "targets"),
+    },
     "fitting": {
-        *("errors", "checks", "progress", "budget", "order", "folds", "folding"),
-        *("engines", "counts", "lookup", "columns", "codebook"),
+        *("errors", "checks", "progress", "budget", "order", "solve", "folds", "folding", "engines", "counts"),
+        *("pairs", "private", "building", "lookup", "columns", "codebook", "crossfit"),
+    },
+    "training": {"errors", "checks", "engines", "counting", "codebook", "targets", "fitting"},
+    "evaluation": {"checks", "codebook"},
+    "evaluate": {
+        *("errors", "kinds", "progress", "order", "folding", "engines", "counts", "counting"),
+        *("columns", "codebook", "evaluation"),
     },
     "demo": {"errors", "checks", "engines"},
-    "display": {"errors", "checks", "terminal", "kinds", "folds", "counts", "codebook", "transform"},
-    "options": {"errors"},
-    "cli": {
+    "display": {
+        *("errors", "checks", "terminal", "kinds", "folds", "counts", "codebook", "transform", "evaluation"),
         "options",
-        "errors",
-        "checks",
-        "terminal",
-        "progress",
-        "storage",
-        "counts",
-        "fitting",
-        "display",
-        "demo",
     },
+    "options": {"errors"},
+    "commands": {"options", "errors", "checks", "storage", "counts", "fitting", "display", "demo"},
+    "cli": {"errors", "terminal", "progress", "options", "commands"},
 }
-INSIDE = {"codebook": {"transform"}}  # steps that methods of a noun call, imported inside the method
+# Steps that methods of a noun call, imported inside the method.
+INSIDE = {"codebook": {"transform", "evaluate", "evaluation", "saving"}}
 HEAVY = ["numba", "numpy", "duckdb", "pyarrow", "rich", "sklearn", "pyspark", "pandas", "polars", "scipy"]
 
 

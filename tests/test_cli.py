@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
+from conftest import fold_counts
 from vocabfold import cli, options
 
 COMMAND = [sys.executable, "-c", "from vocabfold.cli import main; main()"]
@@ -66,19 +67,28 @@ def bad(result):
     return err.removeprefix("error: ").strip()
 
 
+FOLD = ("--aim", "information", "--features", "site,zip", "--label", "click", "--budget", "5")
+
+
+@pytest.mark.filterwarnings("default:the codebook was fitted on")
 def test_from_rows_to_ids(vocabfold, rows):
-    out = ok(
-        vocabfold("fit", *rows, "--label", "click", "--features", "site,zip", "--budget", "5", "-o", "book")
-    )
+    out = ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
     assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "nats", "kept", "loss"]
     assert "5 of 5 ids used" in out
     book = vf.load("book")
-    assert book.digest == vf.fit(vf.count(rows, "click", ["site", "zip"]), 5).digest
+    assert book.digest == fold_counts(vf.count(rows, "click", ["site", "zip"]), 5).digest
     assert f"digest {book.digest}" in out
-    out = ok(vocabfold("transform", "book", rows[0], "-o", "ids.parquet", "--expect", book.digest))
-    assert out.splitlines()[0] == "200 rows -> ids.parquet"
-    assert pq.read_table("ids.parquet").equals(book.transform(pq.read_table(rows[0])))
-    ok(vocabfold("transform", "book", "*day.parquet", "-o", "each/", "--only-ids", "--offset-ids"))
+    pq.write_table(pq.read_table(rows[0]).slice(1), "new.parquet")
+    out = ok(vocabfold("transform", "book", "new.parquet", "-o", "ids.parquet", "--expect", book.digest))
+    assert out.splitlines()[0] == "199 rows -> ids.parquet"
+    assert pq.read_table("ids.parquet").equals(book.transform(pq.read_table("new.parquet")))
+    code, _, err = vocabfold("transform", "book", "*day.parquet", "-o", "each/", "--only-ids", "--offset-ids")
+    assert code == 0
+    assert err == (
+        "warning: the codebook was fitted on monday.parquet and 1 more: its ids tell the labels of these rows, "
+        "and a model that is trained on them trusts rare values too much; use 'vocabfold fit --train-out', or "
+        "'vocabfold transform --counts' with counts by fold, or fit on older rows.\n"
+    )
     assert sorted(path.name for path in Path("each").iterdir()) == rows
     assert pq.read_table("each/tuesday.parquet").schema.names == ["site", "zip"]
 
@@ -92,6 +102,56 @@ def test_counts_are_kept_and_merged(vocabfold, rows):
     ok(vocabfold("fit", "week", "--budget", "3", "-o", "book"))
     ok(vocabfold("fit", "monday", "tuesday", "--budget", "3", "--label", "click", "-o", "again"))
     assert vf.load("book").digest == vf.load("again").digest == vf.fit(vf.count(rows, "click"), 3).digest
+
+
+def test_training_rows_are_written_without_their_labels(vocabfold, rows):
+    words = ["--label", "click", "--budget", "12", "--folds", "4", "--fold-seed", "3", "--tail", "3"]
+    out = ok(
+        vocabfold("fit", *rows, *words, "--private-min", "60", "-o", "book", "--train-out", "train.parquet")
+    )
+    assert "400 rows -> train.parquet, each without its own label\n" in out
+    assert "values with at least 60 rows have ids of their own\n" in out
+    assert "out of fold" in out.splitlines()[0]
+    options = {"folds": 4, "fold_seed": 3, "tail": 3, "private_min": 60}
+    book, written = vf.fit_transform(rows, "click", 12, out="again.parquet", **options)
+    assert vf.load("book").digest == book.digest
+    assert pq.read_table("train.parquet").equals(pq.read_table("again.parquet"))
+    # The same from counts, in two steps.
+    ok(vocabfold("count", *rows, "--label", "click", "--folds", "4", "--fold-seed", "3", "-o", "counts"))
+    ok(
+        vocabfold(
+            "fit", "counts", *words[:4], "--tail", "3", "--private-min", "60", "--min-count", "1", "-o", "two"
+        )
+    )
+    ok(vocabfold("transform", "two", *rows, "--counts", "counts", "-o", "two.parquet"))
+    assert pq.read_table("two.parquet").equals(pq.read_table("train.parquet"))
+    assert "monday.parquet is not what was counted" in bad(
+        vocabfold("transform", "two", rows[0], "--counts", "counts", "-o", "one.parquet")
+    )
+
+
+def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
+    ok(vocabfold("fit", rows[0], "--label", "click", "--budget", "9", "--features", "site,zip", "-o", "book"))
+    code, out, err = vocabfold("evaluate", "book", rows[1])
+    assert code == 0
+    assert out.splitlines()[0].split()[:5] == ["column", "at", "fit", "here", "gain"]
+    assert out.splitlines()[3].startswith("all ")
+    assert "200 rows, " in out
+    assert (
+        "warning: column 'zip' has 5 values with a natural order; better give it to the model as it is.\n"
+        in err
+    )
+    found = json.loads(vocabfold("evaluate", "book", rows[1], "--json")[1])
+    judged = vf.load("book").evaluate(rows[1])
+    assert found["gain"] == judged.gain
+    assert found["columns"]["site"]["calibration"] == judged.calibration("site").to_pylist()
+    assert found["warnings"] == list(judged.warnings)
+    assert vocabfold("evaluate", "book", rows[1], "--fail-below", "-1")[0] == 0
+    code, out, err = vocabfold("evaluate", "book", rows[1], "--fail-below", "0.9")
+    assert (code, out.splitlines()[3][:4]) == (1, "all ")
+    assert err.splitlines()[-1] == f"failed: the gain of {judged.gain:.4g} nats per row is below 0.9."
+    _, _, err = vocabfold("evaluate", "book", rows[0])
+    assert "warning: the codebook was fitted on monday.parquet: evaluate it on other rows.\n" in err
 
 
 def test_every_option_of_count_reaches_it(vocabfold):
@@ -128,6 +188,7 @@ def test_names_with_commas_are_quoted_as_in_csv():
 
 def test_every_option_of_fit_reaches_it(vocabfold, rows):
     options = ["--method", "dynamic", "--allocation", "uniform", "--min-count", "3", "--unseen", "own"]
+    options += ["--smoothing", "2.5", "--private-min", "7", "--tail", "5"]
     ok(
         vocabfold(
             "fit", *rows, "--label", "click", "--budget", "4", "--aim", "information", *options, "-o", "book"
@@ -138,8 +199,11 @@ def test_every_option_of_fit_reaches_it(vocabfold, rows):
         "method": "dynamic",
         "allocation": "uniform",
         "budget": 4,
-        "smoothing": 0,
+        "smoothing": 2.5,
         "min_count": 3,
+        "private_min": 7,
+        "private_from": None,
+        "tail": 5,
         "unseen": "own",
     }
 
@@ -153,7 +217,7 @@ def test_budgets(text, ids):
 
 
 def test_inspect(vocabfold, rows):
-    ok(vocabfold("fit", *rows, "--label", "click", "--features", "site,zip", "--budget", "5", "-o", "book"))
+    ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
     book = vf.load("book")
     out = json.loads(ok(vocabfold("inspect", "book", "--json")))
     assert (out["digest"], out["size"], out["rows"]) == (book.digest, 5, 400)
@@ -182,7 +246,22 @@ def test_inspect(vocabfold, rows):
 
 def test_values_that_json_has_no_numbers_for(vocabfold):
     pq.write_table(pa.table({"x": [1.5, float("inf"), None, 1.5], "y": [0, 1, 1, 0]}), "in.parquet")
-    ok(vocabfold("fit", "in.parquet", "--label", "y", "--features", "x", "-b", "3", "-o", "book"))
+    ok(
+        vocabfold(
+            "fit",
+            "in.parquet",
+            "--label",
+            "y",
+            "--features",
+            "x",
+            "-b",
+            "3",
+            "--aim",
+            "information",
+            "-o",
+            "book",
+        )
+    )
     out = ok(vocabfold("inspect", "book", "--feature", "x", "--json"))
     assert json.loads(out, parse_constant=pytest.fail)["ids"][1]["examples"] == [None, "inf"]
     for value, id in (("inf", 1), ("nan", 1), ("1.5", 0)):
@@ -194,7 +273,7 @@ def test_values_that_json_has_no_numbers_for(vocabfold):
 def test_what_is_shown_cannot_write_to_the_terminal(vocabfold):
     table = pa.table({"a\x1b[31m\n": ["x\x1b]0;title\x07", None, "v" * 500], "y": [0, 1, 1]})
     pq.write_table(table, "in.parquet")
-    out = ok(vocabfold("fit", "in.parquet", "--label", "y", "--budget", "2", "-o", "book"))
+    out = ok(vocabfold("fit", "in.parquet", "--label", "y", "-b", "2", "--min-count", "1", "-o", "book"))
     out += ok(vocabfold("inspect", "book", "--feature", "a\x1b[31m\n"))
     assert "\x1b" not in out
     assert r"x\x1b]0;title\x07" in out
@@ -207,7 +286,7 @@ def test_an_interrupted_demo_does_not_go_on(vocabfold, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(vf, "count", interrupted)
+    monkeypatch.setattr(vf, "fit_transform", interrupted)
     code, out, err = vocabfold("demo")
     assert (code, err) == (130, "error: interrupted.\n")
     assert out.count("$ vocabfold") == 1
@@ -216,7 +295,7 @@ def test_an_interrupted_demo_does_not_go_on(vocabfold, monkeypatch):
 def test_help_and_version(vocabfold):
     assert "Usage: vocabfold" in ok(vocabfold())
     assert ok(vocabfold("--version")) == f"vocabfold {vf.__version__}\n"
-    for verb in ("count", "merge", "fit", "transform", "inspect", "demo"):
+    for verb in ("count", "merge", "fit", "transform", "evaluate", "inspect", "demo"):
         assert verb in ok(vocabfold("--help"))
         assert f"Usage: vocabfold {verb}" in ok(vocabfold(verb, "--help"))
 
@@ -229,16 +308,44 @@ def test_help_and_version(vocabfold):
         (["fit", "monday.parquet", "-o", "b"], "Missing option '--budget' / '-b'."),
         (
             ["fit", "monday.parquet", "-b", "0", "-o", "b"],
-            "--budget must be a number of ids, at least 1, such as",
+            "--budget must be auto or a number of ids, at least 1, such as",
         ),
-        (["fit", "monday.parquet", "-b", "-5", "-o", "b"], "--budget must be a number of ids"),
-        (["fit", "monday.parquet", "-b", "ten", "-o", "b"], "--budget must be a number of ids"),
-        (["fit", "monday.parquet", "-b", "1.5", "-o", "b"], "--budget must be a number of ids"),
+        (["fit", "monday.parquet", "-b", "-5", "-o", "b"], "--budget must be auto or"),
+        (["fit", "monday.parquet", "-b", "ten", "-o", "b"], "--budget must be auto or"),
+        (["fit", "monday.parquet", "-b", "1.5", "-o", "b"], "--budget must be auto or"),
         (
-            ["fit", "monday.parquet", "-b", "auto", "--label", "click", "-o", "b"],
-            "budget='auto' is not there yet",
+            ["fit", "monday.parquet", "-b", "auto", "--aim", "information", "--label", "click", "-o", "b"],
+            "--budget auto is for --aim model; give a number of ids.",
         ),
-        (["fit", "monday.parquet", "-b", "9", "--aim", "model", "-o", "b"], "aim='model' is not there yet"),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--smoothing", "x", "-o", "b"],
+            "--smoothing must be 'auto' or a",
+        ),
+        (["fit", "monday.parquet", "-b", "9", "--min-count", "0", "-o", "b"], "--min-count must be at least 1"),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--private-min", "0", "-o", "b"],
+            "--private-min must be at least",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "click", "--only-ids", "-o", "b"],
+            "--only-ids is for the rows that --train-out writes; give it to 'vocabfold transform'.",
+        ),
+        (
+            ["fit", "counts", "-b", "9", "--train-out", "t.parquet", "-o", "b"],
+            "--train-out needs rows, and counts holds counts: give the rows, or use 'vocabfold transform --co",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "click", "--train-out", "no/t.parquet", "-o", "b"],
+            "there is no folder 'no' to write to",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--label", "click", "--train-out", "t.xls", "-o", "b"],
+            "the format of t.xls cannot be told",
+        ),
+        (
+            ["fit", "counts", "-b", "9", "--folds", "5", "-o", "b"],
+            "--folds is for rows, and counts holds counts",
+        ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "magic", "-o", "b"],
             "method must be one of 'exact', 'dyn",
@@ -373,8 +480,8 @@ def test_a_column_of_which_nothing_is_known_is_pointed_out(vocabfold, rows):
 
 def test_results_are_replaced_if_forced(vocabfold, rows):
     for _ in range(2):
-        ok(vocabfold("fit", *rows, "--label", "click", "-b", "3", "-o", "book", "--force"))
-        ok(vocabfold("transform", "book", rows[0], "-o", "ids.csv", "--force"))
+        ok(vocabfold("fit", rows[0], "--label", "click", "-b", "3", "-o", "book", "--force"))
+        ok(vocabfold("transform", "book", rows[1], "-o", "ids.csv", "--force"))
     assert len(Path("ids.csv").read_text().splitlines()) == 201
 
 

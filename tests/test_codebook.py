@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
+from conftest import fold_counts
 from test_counting import FEATURES, arrow, sample, write_csv
 
 
 @pytest.fixture(scope="module")
 def book():
-    return vf.fit(vf.count(arrow(sample()), "click", FEATURES), 14)
+    return fold_counts(vf.count(arrow(sample()), "click", FEATURES), 14)
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +169,7 @@ def test_rows_and_ids_that_cannot_be_used(loaded):
 def test_every_kind_is_saved_and_found(tmp_path):
     instants = [datetime.datetime(2020, 1, 1, 10, 0, 0, i) for i in range(3)]
     table = pa.table({"u": pa.array([1, 2**64 - 1, None], pa.uint64()), "t": instants, "y": [0, 1, 1]})
-    book = vf.fit(vf.count(table, "y", ["u", "t"]), 6)
+    book = fold_counts(vf.count(table, "y", ["u", "t"]), 6)
     book.save(tmp_path / "book")
     loaded = vf.load(tmp_path / "book")
     for name in ("u", "t"):
@@ -196,11 +197,11 @@ def test_the_digest_is_the_one_of_the_page(book):
             value = "" if row["value"] is None else spelled[kind](row["value"])
             text = f"{kind}|{row['id']}|{row['neg']}|{row['pos']}|{value}"
             total += int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+        tail = "".join(struct.pack(">i", id).hex() for id in column.tail) or "-"
         borders = "".join(struct.pack(">d", border).hex() for border in column.borders) or "-"
-        size = len(name.encode())
-        lines.append(
-            f"{column.kind} {column.size} {column.other} {borders} {total % 2**256:064x} {size} {name}"
-        )
+        prior = struct.pack(">dd", column.mean, column.strength).hex()
+        about = f"{column.kind} {column.size} {column.other} {tail} {borders} {prior}"
+        lines.append(f"{about} {total % 2**256:064x} {len(name.encode())} {name}")
     assert book.digest == hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -222,7 +223,7 @@ def test_order_chunks_files_threads_and_hash_seed_do_not_change_a_byte(tmp_path,
         ]
         for data in forms:
             counts = vf.count(data, "click", FEATURES)
-            book = vf.fit(counts, 15)
+            book = fold_counts(counts, 15)
             counts.save(tmp_path / "counts")
             book.save(tmp_path / "book")
             found = book.digest, content(tmp_path / "counts"), content(tmp_path / "book")
@@ -230,7 +231,7 @@ def test_order_chunks_files_threads_and_hash_seed_do_not_change_a_byte(tmp_path,
             assert found == expected
     code = (
         "import vocabfold as vf; counts = vf.count('t.csv', 'click', "
-        f"{FEATURES}); counts.save('counts'); vf.fit(counts, 15).save('book')"
+        f"{FEATURES}); counts.save('counts'); vf.fit(counts, 15, aim='information').save('book')"
     )
     for seed in ("1", "2"):
         environment = os.environ | {"PYTHONHASHSEED": seed}
@@ -239,7 +240,7 @@ def test_order_chunks_files_threads_and_hash_seed_do_not_change_a_byte(tmp_path,
 
 
 def _kill_while_saving(tmp_path, n_kills):
-    books = [vf.fit(vf.count(arrow(sample(400, seed)), "click", FEATURES), 40) for seed in (1, 2)]
+    books = [fold_counts(vf.count(arrow(sample(400, seed)), "click", FEATURES), 40) for seed in (1, 2)]
     for i, one in enumerate(books):
         one.save(tmp_path / f"book{i}")
     books[0].save(tmp_path / "target")

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vocabfold as vf
+from conftest import fold_counts
 from reference import count_rows
 
 SITES = ["a", "b", None, "", "nan", "NULL", " ", "None", "ä;\"'\n\t,", "\x00x", "💥", "a"]
@@ -325,7 +326,7 @@ def test_names_are_data(tmp_path, kind):
     }.get(kind, path)
     counts = vf.count(data, "la'bel", HOSTILE, weight='w"')
     assert_equals_loop(counts, rows, "la'bel", HOSTILE, weight='w"')
-    book = vf.fit(counts, 50)
+    book = fold_counts(counts, 50)
     book.save(tmp_path / "book")
     assert vf.load(tmp_path / "book").digest == book.digest
     assert vf.load(tmp_path / "book").row(rows[1]) == book.row(rows[1])
@@ -352,7 +353,7 @@ def test_values_are_data(tmp_path):
     for data in (table, tmp_path / "t.parquet", tmp_path / "t.csv", table.to_pandas()):
         counts = vf.count(data, "y", ["x"])
         assert_equals_loop(counts, rows, "y", ["x"])
-    book = vf.fit(counts, 3)
+    book = fold_counts(counts, 3)
     book.save(tmp_path / "book")
     assert (vf.load(tmp_path / "book").ids("x", values) == book.ids("x", values)).all()
 
@@ -413,7 +414,7 @@ def test_whole_weights_count_as_repeated_rows():
         weighted = vf.count(table, "click", FEATURES, weight="w")
         assert weighted.rows == repeated.rows
         assert all(weighted[feature].equals(repeated[feature]) for feature in FEATURES)
-        assert vf.fit(weighted, 20).digest == vf.fit(repeated, 20).digest
+        assert fold_counts(weighted, 20).digest == fold_counts(repeated, 20).digest
 
 
 @settings(max_examples=40)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vocabfold as vf
+from conftest import fold_counts
 from test_counting import FEATURES, arrow, assert_equals_loop, sample
 
 
@@ -35,7 +36,7 @@ def test_the_sum_of_split_counts_is_the_count_of_the_whole(cuts, folds):
     for total in (sum(parts), functools.reduce(operator.add, reversed(parts))):
         assert equal(total, whole)
         assert (total.rows, total.positive_rows, total.folds) == (60, whole.positive_rows, folds)
-        assert vf.fit(total, 20).digest == vf.fit(whole, 20).digest
+        assert fold_counts(total, 20).digest == fold_counts(whole, 20).digest
 
 
 def test_whole_and_broken_weights_add_up_exactly():
@@ -49,7 +50,7 @@ def test_whole_and_broken_weights_add_up_exactly():
     total, whole = part(0, 50) + part(50, 60), part(0, 60)
     assert equal(total, whole)
     assert total.rows == whole.rows == pytest.approx(sum(row["w"] for row in rows), abs=1e-6)
-    assert vf.fit(total, 20).digest == vf.fit(whole, 20).digest
+    assert fold_counts(total, 20).digest == fold_counts(whole, 20).digest
     assert equal(part(50, 60) + part(0, 50), whole)
 
 
@@ -69,9 +70,9 @@ def test_a_day_of_one_class_counts_and_merges():
     total = count(days[0]) + count(days[1])
     assert equal(total, count(rows))
     with pytest.raises(vf.InputError, match=r"^no row has a positive label \('click', positive is '1'\); both"):
-        vf.fit(count(days[0]), 20)
+        fold_counts(count(days[0]), 20)
     with pytest.raises(vf.InputError, match=r"^no row has a negative label"):
-        vf.fit(count(days[1]), 20)
+        fold_counts(count(days[1]), 20)
 
 
 def test_a_column_that_is_missing_on_one_day_merges():
@@ -82,7 +83,7 @@ def test_a_column_that_is_missing_on_one_day_merges():
     total = one + count(rows)
     assert total.kinds["number"] == "integer"
     assert_equals_loop(total, rows + [row | {"number": None} for row in rows])
-    assert vf.fit(one, 20).columns["number"].kind == "text"
+    assert fold_counts(one, 20).columns["number"].kind == "text"
 
 
 def test_a_thousand_shards_are_added_and_read_at_once():
@@ -102,7 +103,7 @@ def test_counts_survive_a_round_trip(tmp_path):
         assert equal(loaded, counts)
         assert repr(loaded).split("\n")[0] == repr(counts).split("\n")[0]
         assert loaded.sources == counts.sources
-        assert vf.fit(loaded, 20).digest == vf.fit(counts, 20).digest
+        assert fold_counts(loaded, 20).digest == fold_counts(counts, 20).digest
         (loaded + counts).save(tmp_path / "counts")  # onto itself
         assert vf.load_counts(tmp_path / "counts").rows == 120
         with pytest.raises(

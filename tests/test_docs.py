@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -37,17 +38,25 @@ def run_shell(text):
         )
 
 
+HAS_TORCH = find_spec("torch") is not None
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_example_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     for language, text in re.findall(
-        r"^```(\w+)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
+        r"^```([\w ]+)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
     ):
-        if language == "python":
+        if language == "python" or (language == "python torch" and HAS_TORCH):
             run_python(text, names, page)
         elif language == "console":
             run_shell(text)
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed: pip install 'vocabfold[learn]'")
+def test_the_examples_with_torch_were_run():
+    assert "```python torch\n" in (ROOT / "docs" / "honest.md").read_text("utf-8")
 
 
 def test_every_command_is_documented():
@@ -68,6 +77,15 @@ def test_readme_shows_the_figures_of_the_run_that_it_links(benchmark, run, monke
     assert tables.shown(run, text) == report.headlines(report.read_csv(newest / "raw.csv"))
 
 
+def test_the_page_on_new_rows_shows_the_run_that_it_links(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    report, tables = (import_module(f"benchmarks.{name}") for name in ("honest.report", "tables"))
+    text = (ROOT / "docs" / "honest.md").read_text(encoding="utf-8")
+    newest = report.newest("honest")
+    assert text.count(f"benchmarks/runs/{newest.name}/") == 2
+    assert tables.shown("honest", text) == report.for_page(report.read_csv(newest / "raw.csv"))
+
+
 def run(*command):
     result = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -83,7 +101,14 @@ def test_the_small_benchmark_runs_without_the_rivals():
 @pytest.mark.jit
 def test_the_small_codebook_benchmark_runs():
     out = run("-m", "benchmarks.codebook.run", "--small")
-    assert out.count("n_values=45649") == 9
+    assert out.count("n_values=45649") == 11
+
+
+@pytest.mark.jit
+def test_the_small_honest_benchmark_runs():
+    out = run("-m", "benchmarks.honest.run", "--small", "--parts", "generated,noise")
+    assert "recipe=model, naive" in out
+    assert "recipe=model, noise column added" in out
 
 
 @pytest.mark.jit

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vocabfold as vf
-from conftest import EXACT
+from conftest import EXACT, fold_counts
 from reference import count_rows
 from test_counting import FEATURES, arrow, sample
 
@@ -24,7 +24,7 @@ def rate(neg, pos):
 @pytest.mark.parametrize("allocation", ["joint", "uniform", "information"])
 def test_a_codebook_keeps_what_the_fold_of_its_counts_keeps(method, allocation):
     rows = sample(400)
-    book = vf.fit(count(rows), 12, method=method, allocation=allocation)
+    book = fold_counts(count(rows), 12, method=method, allocation=allocation)
     columns = {name: list(zip(*count_rows(rows, name, "click").values(), strict=True)) for name in FEATURES}
     table = vf.fold_table(columns, 12, method=method, allocation=allocation)
     assert book.sizes == table.sizes
@@ -59,7 +59,7 @@ def information(groups):
 )
 def test_what_a_codebook_says_is_true_of_its_values(rows, budget, min_count, unseen):
     table = pa.table({"x": [value for value, _ in rows], "y": [label for _, label in rows]})
-    book = vf.fit(vf.count(table, "y", "x"), budget, min_count=min_count, unseen=unseen)
+    book = fold_counts(vf.count(table, "y", "x"), budget, min_count=min_count, unseen=unseen)
     column = book.columns["x"]
     counts = {
         value: sides
@@ -111,7 +111,7 @@ def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
     values = list("abcdef")
     weights = [2.0**31 * (1 + i) + 0.5 for i in range(12)]
     table = pa.table({"x": values * 2, "y": [0] * 6 + [1] * 6, "w": weights})
-    book = vf.fit(vf.count(table, "y", weight="w"), 3)
+    book = fold_counts(vf.count(table, "y", weight="w"), 3)
     fold = vf.fold([int(w) for w in weights[:6]], [int(w) for w in weights[6:]], 3)
     assert book.information == pytest.approx(fold.information, rel=1e-9)
     assert book["x"]["neg"].to_pylist() == weights[:6]
@@ -126,14 +126,16 @@ def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
             r"^budget must be at least 10 \(two ids per column with unseen='own'\), got",
         ),
         ({"budget": 2.5}, r"^budget must be a whole number, got 2\.5\.$"),
-        (
-            {"budget": "auto"},
-            r"^budget='auto' is not there yet; give a number of ids\.$",
-        ),
-        ({"aim": "model"}, r"^aim='model' is not there yet"),
-        ({"smoothing": "auto"}, r"^smoothing is not there yet"),
-        ({"smoothing": 3}, r"^smoothing is not there yet"),
-        ({"aim": "fame"}, r"^aim must be 'information', got 'fame'\.$"),
+        ({"budget": "auto"}, r"^budget='auto' is for aim='model'; give a number of ids\.$"),
+        ({"budget": "many"}, r"^budget must be a number of ids, or 'auto', got 'many'\.$"),
+        ({"budget": 0}, r"^budget must be at least 1, got 0\.$"),
+        ({"smoothing": "some"}, r"^smoothing must be 'auto' or a number of rows, 0 or more, got 'some'\.$"),
+        ({"smoothing": -1}, r"^smoothing must be .* got -1\.$"),
+        ({"smoothing": math.nan}, r"^smoothing must be .* got nan\.$"),
+        ({"smoothing": True}, r"^smoothing must be .* got True\.$"),
+        ({"private_min": 0}, r"^private_min must be at least 1, got 0\.$"),
+        ({"tail": 0}, r"^tail must be at least 1, got 0\.$"),
+        ({"aim": "fame"}, r"^aim must be one of 'model', 'information', got 'fame'\.$"),
         ({"method": "magic"}, r"^method must be one of 'exact', 'dynamic', got 'magic'\.$"),
         ({"allocation": "x"}, r"^allocation must be one of"),
         ({"unseen": "x"}, r"^unseen must be one of 'other', 'own', 'error', got 'x'\.$"),
@@ -142,11 +144,11 @@ def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
 )
 def test_options_that_cannot_be_used(options, message):
     with pytest.raises(vf.InputError, match=message):
-        vf.fit(count(sample()), **{"budget": 20} | options)
+        fold_counts(count(sample()), **{"budget": 20} | options)
 
 
 def test_only_counts_are_fitted():
     with pytest.raises(
         vf.InputError, match=r"^counts must come from vf\.count or vf\.load_counts, got list\.$"
     ):
-        vf.fit([1], 3)
+        fold_counts([1], 3)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
+from conftest import fold_counts
 from test_counting import FEATURES, arrow, sample
 from vocabfold import storage
 
@@ -27,7 +28,7 @@ def counts():
 def original(counts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     counts.save(folder / "counts")
-    vf.fit(counts, 12).save(folder / "book")
+    fold_counts(counts, 12).save(folder / "book")
     return folder
 
 
@@ -184,6 +185,8 @@ ABSURD = {
         _set(pos=2**70),
         _set(units_per_row=3),
         _set(folds="x"),
+        _set(fold_seed=-1),
+        _set(fold_column=3),
         _set(label=3),
         _set(columns=[]),
         _column(type="x"),
@@ -215,6 +218,24 @@ ABSURD = {
         _column(files=[]),
         _setting(unseen="x"),
         _setting(budget="x"),
+        _setting(smoothing="x"),
+        _setting(private_from="x"),
+        _column(n_private=99),
+        _column(n_private=-1),
+        _column(tail=[0, 0]),
+        _column(tail=[-1]),
+        _column(tail=[2**40]),
+        _column(tail=list(range(99))),
+        _column(tail=["x"]),
+        _column(rates=[0.5]),
+        _column(rates=["x"]),
+        _column(mean=1.5),
+        _column(strength=-1.0),
+        _column(strength="x"),
+        _column(gain="x"),
+        _set(bound="x"),
+        lambda header: header["columns"][0].update(rates=[2.0] * header["columns"][0]["size"]),
+        lambda header: header["columns"][0].update(mean=header["columns"][0]["mean"] / 2),
         lambda header: header.pop("gap"),
         lambda header: header["columns"][0].pop("loss"),
     ],
@@ -259,7 +280,7 @@ def test_files_with_other_columns_are_refused(original, tmp_path):
 
 
 def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):
-    save = counts.save if folder.name == "counts" else vf.fit(counts, 12).save
+    save = counts.save if folder.name == "counts" else fold_counts(counts, 12).save
     (folder / "thesis.doc").write_text("ten years of work")
     before = sorted(path.name for path in folder.iterdir())
     with pytest.raises(
@@ -267,7 +288,7 @@ def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):
     ):
         save(folder)
     assert sorted(path.name for path in folder.iterdir()) == before
-    other = vf.fit(counts, 12).save if folder.name == "counts" else counts.save
+    other = fold_counts(counts, 12).save if folder.name == "counts" else counts.save
     (folder / "thesis.doc").unlink()
     with pytest.raises(vf.InputError, match=r"so it is not replaced"):
         other(folder)
@@ -278,7 +299,7 @@ def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):
 
 def test_of_two_writers_one_wins_and_the_other_is_told(folder, counts):
     small = vf.count(arrow(sample(20)), "click", FEATURES)
-    makers = [counts, small] if folder.name == "counts" else [vf.fit(counts, 12), vf.fit(small, 6)]
+    makers = [counts, small] if folder.name == "counts" else [fold_counts(counts, 12), fold_counts(small, 6)]
     told = []
 
     def save(maker):
@@ -299,7 +320,7 @@ def test_of_two_writers_one_wins_and_the_other_is_told(folder, counts):
 
 def test_a_reader_finds_the_old_or_the_new_while_someone_saves(folder, counts):
     small = vf.count(arrow(sample(20)), "click", FEATURES)
-    makers = [counts, small] if folder.name == "counts" else [vf.fit(counts, 12), vf.fit(small, 6)]
+    makers = [counts, small] if folder.name == "counts" else [fold_counts(counts, 12), fold_counts(small, 6)]
     found, told = set(), []
     with ThreadPoolExecutor(1) as pool:
         saving = pool.submit(lambda: [maker.save(folder) for maker in makers * 8])
@@ -315,7 +336,7 @@ def test_a_reader_finds_the_old_or_the_new_while_someone_saves(folder, counts):
 
 
 def test_what_a_killed_save_left_is_cleaned_by_the_next(folder, counts):
-    save = counts.save if folder.name == "counts" else vf.fit(counts, 12).save
+    save = counts.save if folder.name == "counts" else fold_counts(counts, 12).save
     before = sorted(path.name for path in folder.iterdir())
     (folder / "unfinished-0123456789abcdef").write_text("half")
     (folder / "000-0123456789abcdef.parquet").write_text("old")
@@ -328,7 +349,7 @@ def test_what_a_killed_save_left_is_cleaned_by_the_next(folder, counts):
 @pytest.mark.parametrize("step", [1, 2, 3, 10, 11])
 def test_a_save_that_fails_leaves_the_old_one_and_no_litter(folder, counts, monkeypatch, step, code):
     small = vf.count(arrow(sample(20)), "click", FEATURES)
-    save = small.save if folder.name == "counts" else vf.fit(small, 6).save
+    save = small.save if folder.name == "counts" else fold_counts(small, 6).save
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     sync, calls = os.fsync, []
 
@@ -355,7 +376,7 @@ def test_a_save_that_fails_leaves_the_old_one_and_no_litter(folder, counts, monk
 
 def test_a_save_that_fails_after_the_new_header_is_in_place_leaves_the_new_one(folder, monkeypatch):
     small = vf.count(arrow(sample(20)), "click", FEATURES)
-    save = small.save if folder.name == "counts" else vf.fit(small, 6).save
+    save = small.save if folder.name == "counts" else fold_counts(small, 6).save
     sync, calls = os.fsync, []
 
     def failing(descriptor):

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.codebook.run import GROUP_BY
+from benchmarks.codebook.run import GROUP_BY, TRAINING
 from benchmarks.measure import RUNS, read_csv
 from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, share_lost, step, table, update_readme
 
@@ -62,6 +62,15 @@ def headlines(rows: Sequence[Row]) -> str:
             (f"{n_rows}, {count['n_values']:,} values: count", f"{count['seconds']:.1f} s"),
             (f"fit {fit['size']:,} ids", f"{fit['seconds']:.1f} s"),
             ("both, against DuckDB's bare GROUP BY in two forms", f"{ratios} times as long"),
+            *(
+                (what, f"{row['seconds']:.1f} s, peak memory {row['peak_mb'] / 1000:.2f} GB")
+                for what, name in (
+                    ("fit for a model", "fit for a model"),
+                    ("all training rows out of fold", TRAINING),
+                )
+                for row in rows
+                if row["step"] == name
+            ),
             ("save the codebook", f"{save['seconds']:.1f} s"),
             ("peak memory of all three, with a limit of 2 GB", f"{save['peak_mb'] / 1000:.2f} GB"),
             (

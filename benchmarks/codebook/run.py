@@ -23,6 +23,7 @@ from benchmarks.criteo_shaped import CARDINALITIES
 from benchmarks.measure import in_a_process, keep, least, parser_of, peak, ran_task, show
 
 Row = dict[str, Any]
+TRAINING = "fit_transform: count by fold, fit for a model, write the rows out of fold"
 PACKAGES = ["vocabfold", "duckdb", "pyarrow", "numpy", "numba"]
 GROUP_BY = {
     "GROUP BY, count and sum": "count(*) AS n, sum(label) AS pos",
@@ -55,7 +56,8 @@ def codebook(_: str, file: str, memory: str) -> list[Row]:
 
     import vocabfold as vf
 
-    vf.fit(vf.count(pa.table({"x": ["a", "b"], "y": [0, 1]}), "y"), 2)
+    for aim in ("model", "information"):
+        vf.fit(vf.count(pa.table({"x": ["a", "b"] * 50, "y": [0, 1, 1, 1] * 25}), "y"), 2, aim=aim)
     steps: list[Row] = []
 
     def step(name: str, call: Callable[[], Any]) -> Any:
@@ -65,10 +67,27 @@ def codebook(_: str, file: str, memory: str) -> list[Row]:
         return result
 
     counts = step("count", lambda: vf.count(file, "label", memory_limit=memory))
-    book = step("fit", lambda: vf.fit(counts, 10_000))
+    book = step("fit", lambda: vf.fit(counts, 10_000, aim="information"))
+    step("fit for a model", lambda: vf.fit(counts, 10_000))
     step("save", lambda: book.save(Path(file).with_suffix(".book")))
     answer = {"n_values": book.n_values, "positives": counts.positive_rows, "size": book.size}
     return [row | answer | {"total": book.total, "loss": book.loss, "gap": book.gap} for row in steps]
+
+
+def training(_: str, file: str, memory: str) -> list[Row]:
+    """Fit a codebook for a model, and write the rows for its training, out of fold."""
+    import pyarrow as pa
+
+    import vocabfold as vf
+
+    out = Path(file).with_suffix(".train.parquet")
+    vf.fit_transform(pa.table({"x": ["a", "b"] * 50, "y": [0, 1, 1, 1] * 25}), "y", 2, out=out)
+    start = time.perf_counter()
+    book, written = vf.fit_transform(file, "label", 10_000, out=out, memory_limit=memory)
+    seconds = time.perf_counter() - start
+    out.unlink()
+    answer = {"n_values": book.n_values, "size": book.size, "gain": book.gain, "rows_written": written.rows}
+    return [{"step": TRAINING, "seconds": seconds, "peak_mb": peak(), **answer}]
 
 
 def serving(_: str, file: str, memory: str) -> list[Row]:
@@ -98,7 +117,7 @@ def serving(_: str, file: str, memory: str) -> list[Row]:
     ]
 
 
-TASKS = {**dict.fromkeys(GROUP_BY, group_by), "codebook": codebook, "serving": serving}
+TASKS = {**dict.fromkeys(GROUP_BY, group_by), "codebook": codebook, "training": training, "serving": serving}
 
 
 def main() -> None:

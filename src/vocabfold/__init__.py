@@ -4,9 +4,9 @@
 >>> vf.fold(neg=[90, 45, 10, 70, 20], pos=[10, 5, 30, 30, 80], size=3).ids
 array([0, 0, 2, 1, 2], dtype=int32)
 
-`count` counts rows, `fit` folds the counts into a codebook, `load_counts` and `load` read both back. On bare
-numbers, `fold` folds one column, `fold_table` several under one budget, and `curve` gives the optimum for every
-size.
+`count` counts rows, `fit` folds the counts into a codebook, `load_counts` and `load` read both back;
+`fit_transform` also encodes the rows for a model to be trained on. On bare numbers, `fold` folds one column,
+`fold_table` several under one budget, and `curve` gives the optimum for every size.
 """
 
 import importlib as _importlib
@@ -21,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from vocabfold.folding import curve, fold, fold_table
     from vocabfold.folds import Fold, FoldTable
     from vocabfold.loading import load
+    from vocabfold.training import fit_transform
     from vocabfold.transform import Transformed
 
 __version__ = "0.1.0.dev0"
@@ -37,6 +38,7 @@ __all__ = [
     "count",
     "curve",
     "fit",
+    "fit_transform",
     "fold",
     "fold_table",
     "load",
@@ -56,6 +58,7 @@ _MODULES = {
     "count": "counting",
     "curve": "folding",
     "fit": "fitting",
+    "fit_transform": "training",
     "fold": "folding",
     "fold_table": "folding",
     "load": "loading",

@@ -7,32 +7,40 @@ they are until a column is asked for.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from reprlib import repr as short
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vocabfold import checks, storage
-from vocabfold.columns import BookColumn, Store, digest_of, hash_of_rows, schema_of, sorted_by_value
-from vocabfold.counts import in_rows, to_rows
+from vocabfold import checks
+from vocabfold.columns import (
+    BookColumn,
+    Store,
+    Sums,
+    groups_of,
+    members_of,
+    sorted_by_value,
+)
+from vocabfold.counts import Counts, in_rows, to_rows
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
 from vocabfold.folds import html_table, summaries
 from vocabfold.lookup import Index, is_plain, of_kind
-from vocabfold.progress import track
+
+if TYPE_CHECKING:
+    from vocabfold.evaluation import Evaluation
 
 UNSEEN = ("other", "own", "error")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Codebook:
+class Codebook(Sums):
     """The id of every value of every column.
 
     `book["site"]` is an Arrow table with the columns value, id, neg, pos, sorted by value; missing comes first.
@@ -47,8 +55,15 @@ class Codebook:
         Where each column begins if all ids share one range: offset + id is unique over all columns.
     size, budget : int
         Ids in all, and ids allowed.
-    information, total, loss, gap, bound : float
-        Sums over the columns, in nats per row; no codebook of at most `budget` ids keeps more than `bound`.
+    information, total, loss : float
+        What the ids keep of what the values told about the label, and what they do not: sums over the columns,
+        in nats per row.
+    bound, gap : float or None
+        With aim="information": no codebook of at most `budget` ids keeps more than `bound`, in the masses that
+        were folded, and `gap` is how much more that is.
+    gain : float or None
+        If folds were counted: what the ids tell about rows of other folds, in nats per row and summed over the
+        columns. It may be negative.
     digest : str
         Equal for equal content, whoever wrote it.
     settings : dict
@@ -60,7 +75,8 @@ class Codebook:
     """
 
     columns: Mapping[str, BookColumn]
-    gap: float
+    gap: float | None
+    bound: float | None
     settings: Mapping[str, Any]
     label: str
     positive: str
@@ -69,6 +85,7 @@ class Codebook:
     pos: int
     store: Store
     sources: tuple[str, ...] = ()
+    fingerprints: tuple[tuple[str, ...], ...] = ()  # of the rows it was fitted on
     memory_limit: int | None = None
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
     indexes: dict[str, Index] = field(default_factory=dict)  # of the columns that are in memory
@@ -90,8 +107,8 @@ class Codebook:
 
     @property
     def budget(self) -> int:
-        """Ids allowed."""
-        return int(self.settings["budget"])
+        """Ids allowed; with budget="auto", those that are used."""
+        return self.size if self.settings["budget"] == "auto" else int(self.settings["budget"])
 
     @property
     def offsets(self) -> dict[str, int]:
@@ -100,53 +117,16 @@ class Codebook:
         return {name: int(end) for name, end in zip(self.columns, ends, strict=False)}
 
     @property
-    def n_values(self) -> int:
-        """Values in all."""
-        return sum(column.n_values for column in self.columns.values())
-
-    @property
-    def n_pooled(self) -> int:
-        """Values that were too rare, in all."""
-        return sum(column.n_pooled for column in self.columns.values())
-
-    @property
-    def n_rates(self) -> int:
-        """Distinct rates, summed over the columns: more ids would keep no more."""
-        return sum(column.n_rates for column in self.columns.values())
-
-    @property
     def rows(self) -> int | float:
         """Rows it was fitted on, by weight."""
         return in_rows(self.neg + self.pos, self.units_per_row)
 
-    @property
-    def information(self) -> float:
-        """What the ids tell about the label, summed over the columns."""
-        return math.fsum(column.information for column in self.columns.values())
-
-    @property
-    def total(self) -> float:
-        """What the values told."""
-        return math.fsum(column.total for column in self.columns.values())
-
-    @property
-    def loss(self) -> float:
-        """What the ids do not tell."""
-        return math.fsum(column.loss for column in self.columns.values())
-
-    @property
-    def bound(self) -> float:
-        """What no codebook of the budget exceeds."""
-        return self.information + self.gap
-
     @cached_property
     def digest(self) -> str:
         """A sha256 of the content: equal for equal content, whatever its order, engine or age."""
-        if len(self.hashes) < len(self.columns):  # those of a codebook that was loaded are known
-            with Engine(self.memory_limit) as engine:
-                for name in track(self.features, "digesting", engine.progress):
-                    self._row_hash(engine, name)
-        return self._digest_of_hashes()
+        from vocabfold.saving import digest
+
+        return digest(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
@@ -209,7 +189,7 @@ class Codebook:
         >>> import pyarrow as pa
         >>> import vocabfold as vf
         >>> rows = pa.table({"site": ["a", "b", "a", "c"], "click": [1, 0, 1, 1]})
-        >>> book = vf.fit(vf.count(rows, "click"), budget=2)
+        >>> book = vf.fit(vf.count(rows, "click"), budget=2, aim="information")
         >>> book.row({"site": "b"})
         {'site': 0}
         """
@@ -242,6 +222,8 @@ class Codebook:
         offset_ids: bool = False,
         only_ids: bool = False,
         expect: str | None = None,
+        counts: Counts | None = None,
+        fold_column: str | None = None,
         preset: str | None = None,
         overwrite: bool = True,
         memory_limit: int | str | None = None,
@@ -262,6 +244,12 @@ class Codebook:
             Leave all other columns out.
         expect : str, optional
             The digest that the codebook must have: that of the model's training.
+        counts : Counts, optional
+            For the rows that the codebook was fitted on: their counts, by fold. Every row is encoded by what
+            the other folds tell of its values, so that no id knows the label of its row.
+        fold_column : str, optional
+            The column with the fold of each row; by default the one of the counts. If rows were dealt to folds
+            by their number, the data must be what was counted, file by file.
         preset : {"criteo"}, optional
             As for `count`.
         overwrite : bool
@@ -282,14 +270,19 @@ class Codebook:
             A column is missing or of another type, the output cannot be written, or, with unseen="error", a
             value is not in the codebook. No unfinished file is left behind.
 
+        Warns
+        -----
+        UserWarning
+            The rows are those that the codebook was fitted on, and `counts` is not given.
+
         Examples
         --------
         >>> import pyarrow as pa
         >>> import vocabfold as vf
         >>> rows = pa.table({"site": ["a", "b", "a", "c"], "click": [1, 0, 1, 1]})
-        >>> book = vf.fit(vf.count(rows, "click"), budget=2)
-        >>> book.transform(rows).to_pydict()
-        {'site': [1, 0, 1, 1], 'click': [1, 0, 1, 1]}
+        >>> book = vf.fit(vf.count(rows, "click"), budget=2, aim="information")
+        >>> book.transform(pa.table({"site": ["b", "c"], "day": [1, 2]})).to_pydict()
+        {'site': [0, 1], 'day': [1, 2]}
         """
         from vocabfold.transform import transform
 
@@ -300,8 +293,54 @@ class Codebook:
             offset_ids=offset_ids,
             only_ids=only_ids,
             expect=expect,
+            counts=counts,
+            fold_column=fold_column,
             preset=preset,
             overwrite=overwrite,
+            memory_limit=memory_limit,
+        )
+
+    def evaluate(
+        self,
+        data: Any,
+        label: str | None = None,
+        *,
+        positive: Any = None,
+        weight: str | None = None,
+        drop_null_labels: bool = False,
+        preset: str | None = None,
+        memory_limit: int | str | None = None,
+    ) -> Evaluation:
+        """Judge the codebook by rows that it was not fitted on.
+
+        Parameters
+        ----------
+        data, weight, drop_null_labels, preset, memory_limit
+            As for `count`.
+        label, positive : optional
+            As for `count`; by default those of the codebook.
+
+        Returns
+        -------
+        Evaluation
+            Per column and in all: what the ids tell about these rows, how many of them have values that are
+            not in the codebook, whether the rates of the ids still hold, and warnings in words.
+
+        Raises
+        ------
+        InputError
+            The rows or the options cannot be used.
+        """
+        from vocabfold.evaluate import evaluate
+
+        return evaluate(
+            self,
+            data,
+            label,
+            positive=positive,
+            weight=weight,
+            drop_null_labels=drop_null_labels,
+            preset=preset,
             memory_limit=memory_limit,
         )
 
@@ -312,29 +351,21 @@ class Codebook:
         if they share an id with others.
         """
         self.column(name)
-        rank = "row_number() OVER (PARTITION BY id ORDER BY neg + pos DESC, value NULLS FIRST)"
         first = checks.at_least("examples", examples, 0)
         with Engine(self.memory_limit) as engine:
-            table = engine.run(
-                "SELECT id, count(*) AS n_values, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, "
-                f"coalesce(list(value ORDER BY rank) FILTER (rank <= {first}), []) AS examples "
-                f"FROM (SELECT *, {rank} AS rank FROM ({self.store.sql(engine, name)})) GROUP BY id ORDER BY id"
-            )
-        return to_rows(table, self.units_per_row)
+            return to_rows(engine.run(groups_of(self.store.sql(engine, name), first)), self.units_per_row)
 
     def members(self, name: str, id: int, limit: int | None = None) -> list[Any]:
         """Return the values that have an id, those with most rows first; at most `limit` of them.
 
         The id `other` also stands for all values that are not in the codebook.
         """
-        column = self.column(name)
-        id = checks.at_least("id", id, 0)
-        if id >= column.size:
-            raise InputError(f"column {name!r} has the ids 0 to {column.size - 1:,}, got {id:,}.")
-        end = f" LIMIT {checks.at_least('limit', limit, 0)}" if limit is not None else ""
+        size, id = self.column(name).size, checks.at_least("id", id, 0)
+        if id >= size:
+            raise InputError(f"column {name!r} has the ids 0 to {size - 1:,}, got {id:,}.")
+        most = None if limit is None else checks.at_least("limit", limit, 0)
         with Engine(self.memory_limit) as engine:
-            of_id = f"SELECT value FROM ({self.store.sql(engine, name)}) WHERE id = {id}"
-            found = engine.run(f"{of_id} ORDER BY neg + pos DESC, value NULLS FIRST{end}")
+            found = engine.run(members_of(self.store.sql(engine, name), id, most))
             return list(found["value"].to_pylist())
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -342,28 +373,9 @@ class Codebook:
 
         Whatever happens meanwhile, the folder holds the old codebook or the new one.
         """
+        from vocabfold.saving import save
 
-        def fill(saver: storage.Saver) -> storage.Json:
-            columns = []
-            with Engine(self.memory_limit) as engine:
-                for name in track(self.features, "saving", engine.progress):
-                    batches = engine.stream(sorted_by_value(self.store.sql(engine, name)))
-                    entry = saver.add(schema_of(self.columns[name].kind), batches)
-                    hashed = {"rows_sha256": self._row_hash(engine, name), "files": [entry]}
-                    columns.append({"name": name} | asdict(self.columns[name]) | hashed)
-            return {
-                "digest": self._digest_of_hashes(),
-                "label": self.label,
-                "positive": self.positive,
-                "units_per_row": self.units_per_row,
-                "neg": self.neg,
-                "pos": self.pos,
-                "gap": self.gap,
-                "settings": dict(self.settings),
-                "columns": columns,
-            }
-
-        storage.save(path, storage.CODEBOOK, fill, {"sources": self.sources})
+        save(self, path)
 
     def __repr__(self) -> str:
         return summaries("Codebook", self.columns, self)
@@ -376,21 +388,15 @@ class Codebook:
         checks.known("column", [name], self.features, "the codebook")
         return self.columns[name]
 
+    def knows(self, fingerprints: tuple[str, ...]) -> bool:
+        """Tell whether rows with such fingerprints, or some of them, are among those it was fitted on."""
+        return any(part in known for known in self.fingerprints for part in fingerprints)
+
     def index(self, name: str) -> Index:
         """Return the values of a column and their ids, in memory from then on."""
         if name not in self.indexes:
             self.indexes[name] = self.store.index(name)
         return self.indexes[name]
-
-    def _digest_of_hashes(self) -> str:
-        head = f"vocabfold 1 {self.units_per_row} {self.settings['unseen']}"
-        return digest_of(head, self.columns, self.hashes)
-
-    def _row_hash(self, engine: Engine, name: str) -> str:
-        """Return the sum of the hashes of the values of a column, computed once."""
-        if name not in self.hashes:
-            self.hashes[name] = hash_of_rows(engine, self.columns[name].kind, self.store.sql(engine, name))
-        return self.hashes[name]
 
 
 def _unseen(name: str, value: Any) -> InputError:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,30 +26,98 @@ class BookColumn:
     kind : str
         What its values are: text, integer, unsigned, float, boolean, date or timestamp.
     size : int
-        Ids, 0 to size - 1, numbered by rate, rising.
-    n_values, n_pooled : int
-        Values that are in the codebook, and values that were too rare for it.
+        Ids, 0 to size - 1, numbered by rate, rising; in a column of numbers, dates or booleans all of whose
+        values are private, by value.
+    n_values, n_pooled, n_private : int
+        Values that are in the codebook, values that were too rare for it, and those in it that have an id of
+        their own.
     n_rates : int
         Distinct rates of the values in the codebook and of the pool: more ids would keep no more.
     other : int
         The id of every value that is not in the codebook.
+    tail : tuple of int
+        The ids that stand for intervals of the rate, rising: all but those of private values, and of a pool
+        that is kept apart.
     borders : tuple of float
-        The rates between neighbouring ids; a rate on a border belongs to the higher id.
-    information, total, loss, gap : float
-        What the ids keep, what the values told, the difference, and how much more any fold could keep.
+        The rates between neighbouring ids of the tail; a rate on a border belongs to the higher id.
+    rates : tuple of float
+        The rate of each id, with chance taken into account.
+    mean, strength : float
+        The prior of the column: a value with p of n rows positive has the rate
+        (p + mean * strength) / (n + strength). An infinite strength says that all have the same rate.
+    information, total, loss : float
+        What the ids keep, what the values told, and the difference.
+    gap : float or None
+        How much more any fold could keep, if that was the aim.
+    gain : float or None
+        The gain on rows of other folds, if folds were counted: by how much the rates of the ids beat the
+        overall rate. It may be negative.
     """
 
     kind: str
     size: int
     n_values: int
     n_pooled: int
+    n_private: int
     n_rates: int
     other: int
+    tail: tuple[int, ...] = field(repr=False)
     borders: tuple[float, ...] = field(repr=False)
+    rates: tuple[float, ...] = field(repr=False)
+    mean: float
+    strength: float
     information: float
     total: float
     loss: float
-    gap: float
+    gap: float | None = None
+    gain: float | None = None
+
+
+class Sums:
+    """What the columns of a codebook come to together."""
+
+    columns: Mapping[str, BookColumn]
+
+    @property
+    def n_values(self) -> int:
+        """Values in all."""
+        return sum(column.n_values for column in self.columns.values())
+
+    @property
+    def n_pooled(self) -> int:
+        """Values that were too rare, in all."""
+        return sum(column.n_pooled for column in self.columns.values())
+
+    @property
+    def n_private(self) -> int:
+        """Values that have an id of their own, in all."""
+        return sum(column.n_private for column in self.columns.values())
+
+    @property
+    def n_rates(self) -> int:
+        """Distinct rates, summed over the columns: more ids would keep no more."""
+        return sum(column.n_rates for column in self.columns.values())
+
+    @property
+    def information(self) -> float:
+        """What the ids tell about the label, summed over the columns."""
+        return math.fsum(column.information for column in self.columns.values())
+
+    @property
+    def total(self) -> float:
+        """What the values told."""
+        return math.fsum(column.total for column in self.columns.values())
+
+    @property
+    def loss(self) -> float:
+        """What the ids do not tell."""
+        return math.fsum(column.loss for column in self.columns.values())
+
+    @property
+    def gain(self) -> float | None:
+        """What the ids tell about rows of other folds."""
+        gains = [column.gain for column in self.columns.values() if column.gain is not None]
+        return math.fsum(gains) if gains else None
 
 
 class Store(Protocol):
@@ -64,6 +133,27 @@ class Store(Protocol):
 def sorted_by_value(sql: str, columns: str = "value, id, neg, pos") -> str:
     """Return the query for a column of a codebook in the order of the values, missing first."""
     return f"SELECT {columns} FROM ({sql}) ORDER BY value NULLS FIRST"
+
+
+def groups_of(sql: str, n_examples: int) -> str:
+    """Return the query for the ids of a column: their values, rows, and so many values with most rows."""
+    rank = "row_number() OVER (PARTITION BY id ORDER BY neg + pos DESC, value NULLS FIRST)"
+    return (
+        "SELECT id, count(*) AS n_values, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, "
+        f"coalesce(list(value ORDER BY rank) FILTER (rank <= {n_examples}), []) AS examples "
+        f"FROM (SELECT *, {rank} AS rank FROM ({sql})) GROUP BY id ORDER BY id"
+    )
+
+
+def members_of(sql: str, id: int, limit: int | None) -> str:
+    """Return the query for the values of an id, those with most rows first."""
+    end = "" if limit is None else f" LIMIT {limit}"
+    return f"SELECT value FROM ({sql}) WHERE id = {id} ORDER BY neg + pos DESC, value NULLS FIRST{end}"
+
+
+def facts_of(column: BookColumn) -> dict[str, Any]:
+    """Return what is known of a column for a header, in which numbers are finite."""
+    return asdict(column) | {"strength": None if math.isinf(column.strength) else column.strength}
 
 
 def schema_of(kind: str) -> pa.Schema:
@@ -84,10 +174,15 @@ def digest_of(head: str, columns: Mapping[str, BookColumn], hashes: Mapping[str,
     """Return the sha256 of a line, and of one for each column: docs/format.md spells them out."""
     lines = [head]
     for name, column in columns.items():
-        borders = struct.pack(f">{len(column.borders)}d", *column.borders).hex()
-        about = f"{column.kind} {column.size} {column.other} {borders or '-'} {hashes[name]}"
+        prior = _packed("d", column.mean, column.strength)
+        intervals = f"{_packed('i', *column.tail)} {_packed('d', *column.borders)} {prior}"
+        about = f"{column.kind} {column.size} {column.other} {intervals} {hashes[name]}"
         lines.append(f"{about} {len(name.encode())} {name}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _packed(kind: str, *numbers: float) -> str:
+    return struct.pack(f">{len(numbers)}{kind}", *numbers).hex() or "-"
 
 
 def _sum_of_hashes(batches: Iterable[pa.RecordBatch]) -> int:

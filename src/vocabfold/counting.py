@@ -143,6 +143,7 @@ def count(
             )
         if features is None:
             features = _text_like(found, rows, used)
+        fingerprints = found.fingerprints(features)
         part = _count(engine, rows, features, target)
     return Counts(
         kinds=part.kinds,
@@ -150,9 +151,12 @@ def count(
         positive=target.positive,
         units_per_row=target.units_per_row,
         folds=target.folds,
+        fold_seed=fold_seed if target.folds and fold_column is None else 0,
+        fold_column=fold_column,
         neg=target.neg,
         pos=target.pos,
         sources=(found.name,),
+        fingerprints=(fingerprints,) if fingerprints else (),
         parts=(part,),
         memory_limit=limit,
     )

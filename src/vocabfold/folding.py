@@ -79,7 +79,7 @@ def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") ->
     size = min(size, ordered.n_rates)
     other = _SOLVERS[method](ordered, size) if method in _SOLVERS else None
     best = exact.solve([ordered], size)
-    return _fold(ordered, best.cuts[0] if other is None else other, best.floors[0])
+    return cut(ordered, best.cuts[0] if other is None else other, best.floors[0])
 
 
 def fold_table(
@@ -133,12 +133,11 @@ def fold_table(
     counts = _check_columns(columns)
     budget = checks.at_least("budget", budget, len(counts), " (one id per column)")
     curves = [order(*pair) for pair in counts.values()]
-    best = exact.solve(curves, budget)
-    folds = dict(zip(counts, _fold_all(curves, best, budget, method, allocation), strict=True))
+    found, gap = fold_curves(curves, budget, method, allocation)
+    folds = dict(zip(counts, found, strict=True))
     kept = math.fsum(fold.information for fold in folds.values())
     loss = math.fsum(fold.loss for fold in folds.values())
     total = math.fsum(fold.total for fold in folds.values())
-    gap = max(0.0, loss - math.fsum(best.floors))
     return FoldTable(folds, budget, kept, total, loss, kept + gap, gap)
 
 
@@ -209,23 +208,31 @@ def _check_columns(
     return counts
 
 
-def _fold_all(
-    curves: Sequence[Curve], best: exact.Optimum, budget: int, method: str, allocation: str
-) -> list[Fold]:
-    """Fold each curve at the size that the allocation gives it."""
+def fold_curves(
+    curves: Sequence[Curve], budget: int, method: str, allocation: str, rows: int | None = None
+) -> tuple[list[Fold], float]:
+    """Fold each curve at the size that the allocation gives it; also return the gap of all together.
+
+    What one budget is split by, and the gap, are per row of each curve, or all per so many `rows`.
+    """
+    best = exact.solve(curves, budget, rows)
+    shares = [curve.rows / rows if rows else 1.0 for curve in curves]
     sizes, floors, cuts = best.sizes, best.floors, best.cuts
     if allocation != "joint":
         n_rates = [curve.n_rates for curve in curves]
         if allocation == "uniform":
             sizes = uniform(n_rates, budget)
         else:
-            totals = [total(curve) for curve in curves]
+            totals = [share * total(curve) for share, curve in zip(shares, curves, strict=True)]
             sizes = by_information(n_rates, totals, budget)
-        own = [exact.solve([curve], size) for curve, size in zip(curves, sizes, strict=True)]
+        own = [exact.solve([curve], size, rows) for curve, size in zip(curves, sizes, strict=True)]
         floors, cuts = [one.floors[0] for one in own], [one.cuts[0] for one in own]
     if method in _SOLVERS:
         cuts = [_SOLVERS[method](curve, size) for curve, size in zip(curves, sizes, strict=True)]
-    return [_fold(*parts) for parts in zip(curves, cuts, floors, strict=True)]
+    floors = [floor / share for floor, share in zip(floors, shares, strict=True)]
+    folds = [cut(*parts) for parts in zip(curves, cuts, floors, strict=True)]
+    loss = math.fsum(share * fold.loss for share, fold in zip(shares, folds, strict=True))
+    return folds, max(0.0, loss - math.fsum(best.floors))
 
 
 def total(curve: Curve) -> float:
@@ -233,7 +240,7 @@ def total(curve: Curve) -> float:
     return information.loss(curve.cum_neg, curve.cum_pos, np.empty(0, np.int64))
 
 
-def _fold(curve: Curve, cuts: Cuts, floor: float) -> Fold:
+def cut(curve: Curve, cuts: Cuts, floor: float) -> Fold:
     """Build the result from the cuts and the least loss that was proven for their number."""
     kept = information.information(curve.cum_neg, curve.cum_pos, cuts)
     loss = information.loss(curve.cum_neg, curve.cum_pos, cuts)

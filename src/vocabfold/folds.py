@@ -142,13 +142,20 @@ def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
 def _summary(result: Result) -> str:
     """Describe a result in one line."""
     pooled = getattr(result, "n_pooled", 0)  # values without an entry of their own, in a codebook
+    private = getattr(result, "n_private", 0)  # and those with an id of their own
     values = number(result.n_values, "value") + (f" and {pooled:,} pooled" if pooled else "")
-    kept = f"{share_kept(result)} of {result.total:.4g} nats kept"
-    return f"{values} -> {number(result.size, 'id')}: {kept}, loss {result.loss:.2g}, gap {shown_gap(result)}"
+    ids = number(result.size, "id") + (f", {private:,} private" if private else "")
+    gain = getattr(result, "gain", None)  # on rows of other folds
+    shown = [f"{share_kept(result)} of {result.total:.4g} nats kept", f"loss {result.loss:.2g}"]
+    shown += [f"gap {shown_gap(result)}"] if result.gap is not None else []
+    shown += [f"out-of-fold gain {gain:.4g}"] if gain is not None else []
+    return f"{values} -> {ids}: {', '.join(shown)}"
 
 
 def shown_gap(result: Result) -> str:
-    """Return a gap; one that is only rounding is shown as 0."""
+    """Return a gap; one that is only rounding is shown as 0, and none as nothing."""
+    if result.gap is None:
+        return ""
     return f"{0 if result.gap <= _ROUNDING_OF_BOUND * result.total else result.gap:.1g}"
 
 

@@ -136,3 +136,28 @@ def _spread(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], ends: NDArra
             lost = (new - total) - term
             total = new
     return total
+
+
+@kernel
+def loss_of_groups(
+    neg: NDArray[np.int64],
+    pos: NDArray[np.int64],
+    n_values: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    size: int,
+) -> float:
+    """Return what the ids hide of `n_values` values each with these counts, in nats times rows."""
+    base_neg = np.zeros(size, np.int64)
+    base_pos = np.zeros(size, np.int64)
+    for i in range(neg.size):
+        base_neg[ids[i]] += neg[i] * n_values[i]
+        base_pos[ids[i]] += pos[i] * n_values[i]
+    total = 0.0
+    lost = 0.0
+    for i in range(neg.size):
+        base = float(base_neg[ids[i]]), float(base_pos[ids[i]])
+        term = n_values[i] * divergence(float(neg[i]), float(pos[i]), base[0], base[1]) - lost
+        new = total + term
+        lost = (new - total) - term
+        total = new
+    return total

@@ -6,7 +6,9 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -20,15 +22,20 @@ from vocabfold.errors import CodebookError
 from vocabfold.kinds import KINDS
 from vocabfold.lookup import Index
 
-_SETTINGS = {
-    "aim": str,
-    "method": str,
-    "allocation": str,
-    "budget": int,
-    "smoothing": int,
-    "min_count": int,
-    "unseen": str,
+_SETTINGS: dict[str, tuple[type, ...]] = {
+    "aim": (str,),
+    "method": (str,),
+    "allocation": (str,),
+    "budget": (int, str),
+    "smoothing": (int, float, str),
+    "min_count": (int,),
+    "private_min": (int,),
+    "private_from": (int, float, NoneType),
+    "tail": (int,),
+    "unseen": (str,),
 }
+
+_AUTOMATIC = ("budget", "smoothing")  # settings whose only text is "auto"
 
 
 @dataclass(frozen=True)
@@ -86,20 +93,24 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
     Every byte is read once and checked against its sha256. Nothing in a codebook is ever executed.
     """
     limit = parse_memory(memory_limit)
-    folder, header, sources = storage.load(path, storage.CODEBOOK)
+    folder, header, origin = storage.load(path, storage.CODEBOOK)
     try:
         columns = {entry["name"]: _column(entry) for entry in header["columns"]}
         _require(len(columns) == len(header["columns"]) > 0, "columns")
         files = {entry["name"]: _files(folder, entry) for entry in header["columns"]}
         hashes = {entry["name"]: _text(entry["rows_sha256"]) for entry in header["columns"]}
-        settings = {key: _typed(header["settings"][key], kind, key) for key, kind in _SETTINGS.items()}
+        settings = {key: _typed(header["settings"][key], key, *kinds) for key, kinds in _SETTINGS.items()}
         _require(settings["unseen"] in UNSEEN, "unseen")
+        _require(
+            all(settings[key] == "auto" or type(settings[key]) is not str for key in _AUTOMATIC), "settings"
+        )
         _require(header["units_per_row"] in (1, FRACTIONS), "units_per_row")
-        masses = [_typed(header[side], int, side) for side in ("neg", "pos")]
+        masses = [_typed(header[side], side, int) for side in ("neg", "pos")]
         _require(min(masses) > 0 and sum(masses) <= MAX_UNITS, "neg and pos")
         book = Codebook(
             columns=columns,
-            gap=_typed(header["gap"], float, "gap"),
+            gap=_typed(header["gap"], "gap", float, NoneType),
+            bound=_typed(header["bound"], "bound", float, NoneType),
             settings=settings,
             label=_text(header["label"]),
             positive=_text(header["positive"]),
@@ -107,7 +118,8 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
             neg=masses[0],
             pos=masses[1],
             store=SavedStore(files, columns),
-            sources=sources,
+            sources=origin.sources,
+            fingerprints=origin.fingerprints,
             memory_limit=limit,
             hashes=hashes,
         )
@@ -125,16 +137,28 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
 def _column(entry: dict[str, Any]) -> BookColumn:
     """Return a column from its entry in the header."""
     _text(entry["name"])
-    whole = dict.fromkeys(("size", "n_values", "n_pooled", "n_rates", "other"), int)
-    kinds = {"kind": str, "borders": list, **whole}
-    found = {f.name: _typed(entry[f.name], kinds.get(f.name, float), f.name) for f in fields(BookColumn)}
-    column = BookColumn(**found | {"borders": tuple(_typed(x, float, "borders") for x in found["borders"])})
+    found = {field.name: entry[field.name] for field in fields(BookColumn)}
+    for name in ("size", "n_values", "n_pooled", "n_private", "n_rates", "other"):
+        _typed(found[name], name, int)
+    for name, kind in (("tail", int), ("borders", float), ("rates", float)):
+        found[name] = tuple(_typed(number, name, kind) for number in _typed(found[name], name, list))
+    found["strength"] = math.inf if found["strength"] is None else _typed(found["strength"], "strength", float)
+    for name in ("mean", "information", "total", "loss"):
+        found[name] = _typed(found[name], name, float)
+    for name in ("gap", "gain"):
+        found[name] = _typed(found[name], name, float, NoneType)
+    column = BookColumn(**found)
     _require(column.kind in KINDS, "kind")
     _require(0 < column.size < 2**31 and 0 <= column.other < column.size, "size")
     _require(0 <= column.n_values == sum(file["rows"] for file in entry["files"]), "n_values")
     _require(column.n_pooled >= 0, "n_pooled")
+    _require(0 <= column.n_private <= min(column.n_values, column.size), "n_private")
     _require(0 <= column.n_rates <= column.n_values + 1, "n_rates")
-    _require(len(column.borders) < column.size and list(column.borders) == sorted(column.borders), "borders")
+    _require(all(a < b for a, b in pairwise((-1, *column.tail, column.size))), "tail")
+    _require(len(column.borders) == max(0, len(column.tail) - 1), "borders")
+    _require(list(column.borders) == sorted(column.borders), "borders")
+    _require(len(column.rates) == column.size and all(0 <= rate <= 1 for rate in column.rates), "rates")
+    _require(0 <= column.mean <= 1 and column.strength >= 0, "mean and strength")
     return column
 
 
@@ -151,10 +175,10 @@ def _files(folder: Path, entry: dict[str, Any]) -> list[Path]:
     return paths
 
 
-def _typed(value: Any, kind: type, name: str) -> Any:
-    if kind is float and type(value) is int:
+def _typed(value: Any, name: str, *kinds: type) -> Any:
+    if type(value) is int and float in kinds and int not in kinds:
         value = float(value)
-    _require(type(value) is kind and (kind is not float or math.isfinite(value)), name)  # type: ignore[arg-type]
+    _require(type(value) in kinds and (type(value) is not float or math.isfinite(value)), name)
     return value
 
 

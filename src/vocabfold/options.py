@@ -10,6 +10,25 @@ import typer
 
 from vocabfold.errors import InputError
 
+_OPTIONS = {  # what messages of the library call an option
+    "label is missing": "--label is missing",
+    "drop_null_labels=True": "--drop-null-labels",
+    "with positive=.": "with --positive.",
+    "memory_limit": "--memory",
+    "overwrite=True": "--force",
+    "(only_ids)": "(--only-ids)",
+    "use fit_transform, or transform(..., counts=) with counts by fold": "use 'vocabfold fit --train-out', or "
+    "'vocabfold transform --counts' with counts by fold",
+    "give these as counts=": "give these with --counts",
+    "count the rows with folds=5, say": "count the rows with --folds 5, say",
+    "fold_column": "--fold-column",
+    "min_count": "--min-count",
+    "private_min": "--private-min",
+    "aim='model'": "--aim model",
+    "budget='auto'": "--budget auto",
+    "load it with vf.load_counts": "give it to 'vocabfold fit'",
+    "load it with vf.load": "give it to 'vocabfold transform'",
+}
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 )
@@ -27,6 +46,52 @@ Positive = Annotated[
 Weight = Annotated[str | None, typer.Option(metavar="COL", help="A column with the weight of each row.")]
 DropNullLabels = Annotated[bool, typer.Option("--drop-null-labels", help="Leave out rows without a label.")]
 Preset = Annotated[str | None, typer.Option(metavar="criteo", help="The layout of the Criteo challenge.")]
+Folds = Annotated[int | None, typer.Option(metavar="N", help="Folds, counted apart.")]
+FoldSeed = Annotated[int, typer.Option(metavar="N", help="Deal rows to folds in another way.")]
+FoldColumn = Annotated[str | None, typer.Option(metavar="COL", help="A column with the fold of each row.")]
+OnlyIds = Annotated[bool, typer.Option("--only-ids", help="Leave all other columns out.")]
+OffsetIds = Annotated[
+    bool, typer.Option("--offset-ids", help="Number the ids over all columns, for one embedding table.")
+]
+Budget = Annotated[
+    str, typer.Option("--budget", "-b", metavar="IDS", help="Ids in all: 160000, 160k, 1.5m, or auto.")
+]
+Aim = Annotated[
+    str,
+    typer.Option(
+        metavar="model|information",
+        help="What the ids are for: a model to learn from, or to keep most information of these rows.",
+    ),
+]
+Method = Annotated[str, typer.Option(metavar="exact|dynamic", help="How to fold.")]
+Allocation = Annotated[
+    str, typer.Option(metavar="joint|uniform|information", help="How to split the budget over columns.")
+]
+Smoothing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROWS",
+        help="Rows at the overall rate that each value is credited with, or auto; by the aim.",
+    ),
+]
+MinCount = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Pool values with fewer rows; by default 20 for a model, and none (1) with --train-out or for "
+        "information.",
+    ),
+]
+PrivateMin = Annotated[
+    int, typer.Option(metavar="N", help="For a model: rows that earn a value an id of its own.")
+]
+Tail = Annotated[
+    int, typer.Option(metavar="N", help="For a model: ids for all other values of a column, on average.")
+]
+Unseen = Annotated[
+    str, typer.Option(metavar="other|own|error", help="What values get that are not in the codebook.")
+]
+Book = Annotated[str, typer.Argument(metavar="BOOK", help="A folder from 'vocabfold fit'.")]
 Memory = Annotated[
     str | None, typer.Option(metavar="4GB", help="Memory to use; by default half of the machine's.")
 ]
@@ -40,14 +105,31 @@ def names(given: list[str] | None) -> list[str] | None:
     return [name for line in csv.reader(given, skipinitialspace=True) for name in line] if given else None
 
 
+def parse_smoothing(text: str | None) -> float | str | None:
+    """Return a number of rows, or "auto"."""
+    if text is None or text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--smoothing must be 'auto' or a number of rows, 0 or more, got {text!r}.") from None
+
+
 def parse_budget(text: str) -> int | str:
-    """Return a number of ids: 160000, 160k or 1.5m."""
+    """Return a number of ids: 160000, 160k or 1.5m; or "auto"."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+)([km]?)", text.strip().lower())
     n_ids = float(match[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
     if text == "auto":
         return text
     if n_ids < 1 or n_ids != int(n_ids):
         raise InputError(
-            f"--budget must be a number of ids, at least 1, such as 160000, 160k or 1.5m, got {text!r}."
+            f"--budget must be auto or a number of ids, at least 1, such as 160000, 160k or 1.5m, got {text!r}."
         )
     return int(n_ids)
+
+
+def in_options(message: str) -> str:
+    """Return a message of the library in the words of the command line."""
+    for word, option in _OPTIONS.items():
+        message = message.replace(word, option)
+    return message

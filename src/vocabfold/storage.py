@@ -14,7 +14,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,14 @@ class Layout:
     def format(self) -> str:
         """What the header says that it is."""
         return f"vocabfold {self.header.removesuffix('.json')}"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a folder was made from: names, and what its rows are known by. It stands outside of the header."""
+
+    sources: tuple[str, ...] = ()
+    fingerprints: tuple[tuple[str, ...], ...] = ()
 
 
 CODEBOOK = Layout("codebook", "codebook.json")
@@ -117,7 +125,7 @@ def _group_size(first: pa.ChunkedArray) -> int:
     return max(_SAMPLE, min(_ROW_GROUP, _SAMPLE * _GROUP_BYTES // max(n_bytes, 1)))
 
 
-def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:
+def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], origin: Origin) -> None:
     """Write a folder, replacing one of the same kind; `fill` adds the files and returns the header."""
     folder = _folder(path)
     is_new = False
@@ -126,7 +134,7 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder):
             _check_replaceable(folder, layout)
-            _write(folder, layout, fill, provenance)
+            _write(folder, layout, fill, origin)
     except FileExistsError as error:
         raise InputError(f"{folder} is a file; give a folder.") from error
     except (OSError, pa.ArrowException) as error:
@@ -152,8 +160,8 @@ def check_place(path: str | os.PathLike[str], layout: Layout, *, overwrite: bool
         _check_replaceable(folder, layout)
 
 
-def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, tuple[str, ...]]:
-    """Return a folder, its header and its sources, after checking that every byte is the one written."""
+def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Origin]:
+    """Return a folder, its header and its origin, after checking that every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header
     while True:
@@ -167,7 +175,7 @@ def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, tupl
             header = _parse(file, content, layout)
             for entry in _entries(file, header):
                 _check_file(folder, entry)
-            return folder, header, _sources(folder, content)
+            return folder, header, _origin(folder, content)
         except (CodebookError, OSError) as error:
             # If the header has changed meanwhile, someone was saving: what counts is the new one.
             if content is not None and file.is_file() and file.read_bytes() != content:
@@ -177,7 +185,7 @@ def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, tupl
             raise CodebookError(f"{folder} cannot be read: {checks.reason(error)}.") from error
 
 
-def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], provenance: Json) -> None:
+def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: Origin) -> None:
     """Add the new files, put the new header in its place, remove the old files."""
     saver = Saver(folder)
     try:
@@ -190,7 +198,7 @@ def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], provenan
         "header": hashlib.sha256(header).hexdigest(),  # of another header, it would not count
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "vocabfold": vocabfold.__version__,
-        **provenance,
+        **asdict(origin),
     }
     with suppress(OSError):
         _put(folder, _writes(json.dumps(about, indent=2).encode() + b"\n"), lambda _: _PROVENANCE)
@@ -365,12 +373,15 @@ def _check_file(folder: Path, entry: Json) -> None:
             raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
 
 
-def _sources(folder: Path, header: bytes) -> tuple[str, ...]:
-    """Return what a folder was made from, if it says so: nothing depends on it."""
+def _origin(folder: Path, header: bytes) -> Origin:
+    """Return what a folder was made from, if it says so: no id depends on it."""
     file = folder / _PROVENANCE
-    with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else None
-        if isinstance(found, dict) and found.get("header") == hashlib.sha256(header).hexdigest():
-            sources = found.get("sources")
-            return tuple(map(str, sources)) if isinstance(sources, list) else ()
-    return ()
+    with suppress(OSError, ValueError, RecursionError, TypeError, KeyError):
+        found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else {}
+        if found["header"] == hashlib.sha256(header).hexdigest():
+            return Origin(_texts(found["sources"]), tuple(map(_texts, found["fingerprints"])))
+    return Origin()
+
+
+def _texts(found: list[Any]) -> tuple[str, ...]:
+    return tuple(map(str, found)) if isinstance(found, list) else ()

@@ -14,6 +14,7 @@ from reprlib import repr as short
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vocabfold.checks import number
 from vocabfold.counts import FRACTIONS, MAX_UNITS
@@ -232,3 +233,10 @@ def _dealt(number: str, folds: int, seed: int) -> str:
     mixed = f"(({number} + {1 + seed * 40692 % _PRIME}) % {_PRIME} * 48271 % {_PRIME})"
     mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {_PRIME})"
     return f"xor({mixed}, {mixed} >> 13) % {folds}"
+
+
+def dealt(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
+    """Return the folds of rows by their numbers: those that the query for them gives."""
+    mixed = (numbers + (1 + seed * 40692 % _PRIME)) % _PRIME * 48271 % _PRIME
+    mixed = (mixed ^ mixed >> 15) * 69621 % _PRIME
+    return ((mixed ^ mixed >> 13) % folds).astype(np.int32)

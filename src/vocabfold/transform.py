@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -19,16 +20,17 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from vocabfold import checks
+from vocabfold import checks, targets
 from vocabfold.codebook import Codebook
-from vocabfold.encoding import Encoder, Ids, check_kinds, loaded
-from vocabfold.engines import files, frames, streams, writing
+from vocabfold.counts import Counts
+from vocabfold.crossfit import Folds
+from vocabfold.encoding import AnyIndex, Encoder, Ids, check_kinds, loaded
+from vocabfold.engines import files, fingerprints, frames, streams, writing
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Source, source
 from vocabfold.engines.streams import Stream
 from vocabfold.engines.text import PRESETS
 from vocabfold.errors import InputError
-from vocabfold.lookup import Index
 from vocabfold.progress import track
 
 DIGEST, OFFSET_IDS = b"vocabfold.digest", b"vocabfold.offset_ids"  # keys in the metadata of a Parquet file
@@ -67,6 +69,22 @@ class Plan:
     offset_ids: bool
     only_ids: bool
     overwrite: bool
+    folds: Folds | None = None  # of the rows, if they are those that the codebook was fitted on
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The columns that stay in memory."""
+        return self.folds.indexes if self.folds else self.book.indexes
+
+    def load(self, name: str) -> AnyIndex:
+        """Return the values of a column in memory, for as long as they are needed."""
+        store = self.folds.store if self.folds else self.book.store
+        return self.kept.get(name) or store.index(name)
+
+    @property
+    def fold_column(self) -> str | None:
+        """The column that tells the folds of the rows."""
+        return self.folds.column if self.folds else None
 
     @property
     def offsets(self) -> dict[str, int]:
@@ -94,6 +112,8 @@ def transform(
     offset_ids: bool,
     only_ids: bool,
     expect: str | None,
+    counts: Counts | None,
+    fold_column: str | None,
     preset: str | None,
     overwrite: bool,
     memory_limit: int | str | None,
@@ -109,18 +129,19 @@ def transform(
         )
     if offset_ids and book.size >= 2**31:
         raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
-    plan = Plan(book, bool(offset_ids), only_ids, overwrite)
+    folds = None
+    if counts is not None:
+        folds = Folds.of(book, counts, fold_column)
+    elif fold_column is not None:
+        raise InputError("fold_column is for the rows of counts with folds; give these as counts=.")
+    plan = Plan(book, bool(offset_ids), only_ids, overwrite, folds)
     return _of_frame(plan, data) if out is None else _of_files(plan, data, out, preset, limit)
 
 
 def _of_frame(plan: Plan, data: Any) -> Any:
     """Return a frame like the one given."""
     book = plan.book
-    if not frames.is_frame(data):
-        raise InputError(
-            "out is missing: frames and Arrow tables are returned, and everything else (here "
-            f"{type(data).__name__}) is written to a file, such as out='ids.parquet'."
-        )
+    targets.check_frame(data)
     if frames.is_lazy(data):
         with frames.reading(frames.described(data)):
             data = data.collect()
@@ -132,43 +153,76 @@ def _of_frame(plan: Plan, data: Any) -> Any:
         raise InputError(f"{place} has the column {twice[0]!r} twice; rename one of them.")
     table = frames.to_arrow(data, book.features)
     check_kinds(book, table.schema, place)
-    for name in book.features:
-        book.index(name).prepare(table.num_rows)
-    encoder = Encoder(book, book.indexes, plan.offsets)
-    pieces = [(name, piece) for name in book.features for piece in _pieces(table[name])]
+    is_known = any(print.startswith(f"{table.num_rows} rows ") for read in book.fingerprints for print in read)
+    if is_known or plan.folds:
+        _check_rows(plan, fingerprints.of_frame(data, book.features), place)
+    folds = _folds_of_frame(plan.folds, data, table.num_rows) if plan.folds else None
+    plan.kept.update({name: plan.load(name) for name in book.features})
+    for index in plan.kept.values():
+        index.prepare(table.num_rows)
+    encoder = Encoder(book, plan.kept, plan.offsets)
+    pieces = [(name, *piece) for name in book.features for piece in _pieces(table[name], folds)]
     if len(pieces) > len(book.features):
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             found = list(pool.map(lambda piece: encoder.ids(*piece), pieces))
     else:  # a few rows: threads would take longer to begin
         found = [encoder.ids(*piece) for piece in pieces]
     ids: dict[str, list[Ids]] = {name: [np.empty(0, np.int32)] for name in book.features}
-    for (name, _), of_piece in zip(pieces, found, strict=True):
+    for (name, *_), of_piece in zip(pieces, found, strict=True):
         ids[name].append(of_piece)
     return frames.replaced(data, {name: np.concatenate(parts) for name, parts in ids.items()}, plan.only_ids)
 
 
-def _pieces(column: pa.ChunkedArray) -> Iterator[pa.Array]:
+def _pieces(column: pa.ChunkedArray, folds: Ids | None) -> Iterator[tuple[pa.Array, Ids | None]]:
     """Cut a column for several threads; a dictionary stays whole, as each of its words is looked up once."""
+    row = 0
     for chunk in column.chunks:
         size = max(len(chunk), 1) if pa.types.is_dictionary(chunk.type) else _PIECE
         for start in range(0, len(chunk), size):
-            yield chunk.slice(start, size)
+            piece = chunk.slice(start, size)
+            yield piece, None if folds is None else folds[row : row + len(piece)]
+            row += len(piece)
+
+
+def _folds_of_frame(folds: Folds, data: Any, n_rows: int) -> Ids:
+    """Return the fold of each row of a frame."""
+    if folds.column is None:
+        return folds.of_rows(0, n_rows, None)
+    checks.known("column", [folds.column], frames.names(data), frames.described(data))
+    return folds.of_rows(0, n_rows, frames.to_arrow(data, [folds.column]).column(0).combine_chunks())
+
+
+def _check_rows(plan: Plan, known: tuple[str, ...], place: str) -> None:
+    """Warn if rows are looked up that the codebook was fitted on; or refuse, if they were dealt otherwise."""
+    if plan.folds:
+        plan.folds.check(known, place)
+    elif plan.book.knows(known):
+        warnings.warn(
+            f"the codebook was fitted on {place}: its ids tell the labels of these rows, and a model that is "
+            "trained on them trusts rare values too much; use fit_transform, or transform(..., counts=) with "
+            "counts by fold, or fit on older rows.",
+            stacklevel=5,
+        )
 
 
 def _of_files(
     plan: Plan, data: Any, out: str | os.PathLike[str], preset: str | None, limit: int | None
 ) -> Transformed:
     """Write a file of ids for all the data, or for each file of it."""
-    jobs = _jobs(data, out, preset)
+    jobs = targets.jobs(data, out, preset)
     for _, target in jobs:
         writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
     unseen = dict.fromkeys(plan.book.features, 0)
+    needed = list(dict.fromkeys([*plan.book.features, *([plan.fold_column] if plan.fold_column else [])]))
     with Engine(limit) as engine:
+        whole = source(engine, data, preset)
+        checks.known("column", needed, whole.names, whole.place)
+        _check_rows(plan, whole.fingerprints(plan.book.features), whole.name)
         # All files are looked at before one is written, but for text, which has to be read for that.
         opened: list[tuple[Source, Stream | None]] = []
         for given, target in jobs:
-            found = source(engine, given, preset)
-            checks.known("column", plan.book.features, found.names, found.place)
+            found = whole if given is data else source(engine, given, preset)
+            checks.known("column", needed, found.names, found.place)
             opened.append((found, None if found.is_text else _open(plan, found, target)))
         n_rows = 0
         for (found, stream), (_, target) in zip(opened, jobs, strict=True):
@@ -177,67 +231,44 @@ def _of_files(
                 for _ in track([""], f"reading {found.name}", engine.progress):
                     stream = _open(plan, found, target)
             assert stream is not None
-            n_rows += _write(engine, plan, stream, target, found.name, unseen)
+            n_rows += _write(engine, plan, stream, n_rows, target, found.name, unseen)
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
 
 
 class Watched:
     """A stream that knows how far it has been read."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, first: int, folds: Folds | None) -> None:
         self._stream = stream
+        self._first = first  # the number of its first row
+        self._folds = folds
         self.n_rows = 0
 
-    def read(self, names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows."""
-        for batch in self._stream.read(names, dictionaries):
+    def read(
+        self, names: Sequence[str], dictionaries: Collection[str]
+    ) -> Iterator[tuple[pa.RecordBatch, Ids | None]]:
+        """Yield the rows, and the fold of each, if that is needed."""
+        by = self._folds.column if self._folds else None
+        wanted = names if by is None or by in names else [*names, by]
+        for batch in self._stream.read(wanted, dictionaries):
+            folds = None
+            if self._folds:
+                column = batch.column(by) if by is not None else None
+                folds = self._folds.of_rows(self._first + self.n_rows, batch.num_rows, column)
             self.n_rows += batch.num_rows
-            yield batch
+            yield batch, folds
 
     def fraction(self) -> float:
         """Return how much has been read, 0 to 1; 0 if nobody knows."""
         return self.n_rows / self._stream.n_rows if self._stream.n_rows else 0.0
 
 
-def _jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
-    """Return what is read and where it is written: all to one file, or each file to one of its name."""
-    is_files = files.are_paths(data)
-    read = files.find(data) if is_files else []
-    target = writing.place(out)
-    if not (os.fspath(out).endswith(("/", os.sep)) or target.is_dir()):
-        jobs = [(data, target)]
-    elif not is_files:
-        raise InputError(f"{out} is a folder, for files; to write {type(data).__name__}, give a file.")
-    else:
-        paths = [Path(os.path.abspath(file)) for file in read]
-        root = os.path.commonpath([path.parent for path in paths])
-        names = [_renamed(path.relative_to(root), preset) for path in paths]
-        firsts: dict[Path, Path] = {}
-        for file, name in zip(read, names, strict=True):
-            twin = firsts.setdefault(name, file)
-            if twin is not file:
-                raise InputError(f"{twin} and {file} would both become {target / name}; rename one of them.")
-        jobs = [(file, target / name) for file, name in zip(read, names, strict=True)]
-    inputs = {file.resolve() for file in read}
-    for _, path in jobs:
-        writing.format_of(path)
-        if path.resolve() in inputs:
-            raise InputError(f"{path} is to be read and to be written; give another out.")
-    return jobs
-
-
-def _renamed(file: Path, preset: str | None) -> Path:
-    """Return the name of what is written for a file; what is not written in its own format becomes Parquet."""
-    if files.format_of([file], text=preset) in writing.FORMATS:
-        return file
-    return file.with_name(files.bare_name(file) + ".parquet")
-
-
 def _open(plan: Plan, found: Source, target: Path) -> Stream:
     """Return the rows of a file, after checking that they can be looked up and written."""
     is_csv = writing.format_of(target) != files.PARQUET
     kinds = {name: column.kind for name, column in plan.book.columns.items()}
-    stream = found.stream(plan.book.features if plan.only_ids else None, kinds, is_csv)
+    carried = [plan.fold_column] if plan.fold_column and plan.fold_column not in plan.book.columns else []
+    stream = found.stream([*plan.book.features, *carried] if plan.only_ids else None, kinds, is_csv)
     for name in plan.book.features:
         if DIGEST in (stream.schema.field(name).metadata or {}):
             raise InputError(f"column {name!r} of {found.name} holds ids already; give the rows as they were.")
@@ -247,19 +278,23 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
     return stream
 
 
-def _write(engine: Engine, plan: Plan, stream: Stream, target: Path, name: str, unseen: dict[str, int]) -> int:
-    """Write a file, and return its rows."""
+def _write(
+    engine: Engine, plan: Plan, stream: Stream, first: int, target: Path, name: str, unseen: dict[str, int]
+) -> int:
+    """Write a file, whose first row has a number among all, and return its rows."""
     aside: dict[str, Path] = {}
     n_rows = 0
     room = max(engine.memory_limit * _LEAST_SHARE, (engine.memory_limit - _OWN_MEMORY) * _KEPT_SHARE)
-    for indexes, is_last in loaded(plan.book, room):
+    for indexes, is_last in loaded(plan.book.features, plan.load, room):
+        if len(indexes) == len(plan.book.features):
+            plan.kept.update(indexes)  # for the next time
         if not is_last:
             with writing.explained(engine.folder):
                 stream = streams.kept(stream, engine.folder / "kept.parquet", engine.memory_limit)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             n_wanted = [stream.n_rows or streams.BATCH_ROWS] * len(indexes)
-            list(pool.map(Index.prepare, indexes.values(), n_wanted))
-        watched = Watched(stream)
+            list(pool.map(lambda index, n: index.prepare(n), indexes.values(), n_wanted))
+        watched = Watched(stream, first, plan.folds)
         encoder = Encoder(plan.book, indexes, plan.offsets, unseen)
         for _ in track([""], f"transforming {name}", watched.fraction):
             if is_last:
@@ -279,8 +314,9 @@ def _encoded(
     """Yield batches with the carried columns and those of the encoder, and the ids of these."""
     names = list(encoder.indexes)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for batch in stream.read([*carried, *names], names):
-            ids = pool.map(encoder.ids, names, [batch.column(name) for name in names])
+        for batch, folds in stream.read([*carried, *names], names):
+            columns = [batch.column(name) for name in names]
+            ids = pool.map(encoder.ids, names, columns, [folds] * len(names))
             yield batch, dict(zip(names, ids, strict=True))
 
 

@@ -47,6 +47,20 @@ def names(data: Any) -> list[str]:
         return list(data.collect_schema().names())
 
 
+def n_rows(data: Any) -> int | None:
+    """Return the number of rows; None, if a query would have to be run for it."""
+    if is_lazy(data):
+        return None
+    return int(data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else len(data))
+
+
+def ends(data: Any, n: int) -> tuple[Any, Any]:
+    """Return the first and the last so many rows of a frame, as frames."""
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return data.slice(0, n), data.slice(max(0, data.num_rows - n))
+    return data.head(n), data.tail(n)
+
+
 @contextmanager
 def reading(name: str) -> Iterator[None]:
     """Say that the caller's own query failed, whatever it ran into."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from vocabfold.engines import files, frames, streams, text
+from vocabfold.engines import files, fingerprints, frames, streams, text
 from vocabfold.engines.duckdb import Engine, identifier, literal, parquet
 from vocabfold.engines.streams import Stream
 from vocabfold.errors import InputError
@@ -55,6 +55,7 @@ class Source:
     open: Callable[[Sequence[str], bool], Rows]  # (columns, are the numbers of the rows needed)
     stream: Callable[[Sequence[str] | None, Mapping[str, str], bool], Stream]
     # (columns or None for all, the kinds of those to be looked up, do all others of a text file stay text)
+    fingerprints: Callable[[Sequence[str]], tuple[str, ...]] = lambda names: ()  # of what can be read again
     is_text: bool = False  # which is read as a whole before it is streamed
     has_header: bool = False  # a first line with the names, which could be missing
 
@@ -157,7 +158,15 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         return streams.from_staged(source_name, staged, types, engine.memory_limit)
 
     has_header = format in (files.CSV, files.TSV)
-    return Source(source_name, table.names, open, stream, is_text=True, has_header=has_header)
+    return Source(
+        source_name,
+        table.names,
+        open,
+        stream,
+        lambda _: fingerprints.of_text(paths),
+        is_text=True,
+        has_header=has_header,
+    )
 
 
 def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
@@ -193,6 +202,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
         files.footer(paths[0])[0].names,
         open,
         lambda names, kinds, _: streams.from_parquet(paths, names, kinds, engine.memory_limit),
+        lambda names: fingerprints.of_parquet(paths, names),
     )
 
 
@@ -215,6 +225,7 @@ def _from_frame(engine: Engine, data: Any) -> Source:
         frames.names(data),
         open,
         lambda names, _, __: streams.from_table(frames.to_arrow(data, names or frames.names(data))),
+        lambda names: fingerprints.of_frame(data, names),
     )
 
 

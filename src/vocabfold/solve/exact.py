@@ -12,7 +12,7 @@ curves, and once two passes stand on either side of the budget, the next ones lo
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -41,22 +41,32 @@ class Optimum:
         return [cuts.size + 1 for cuts in self.cuts]
 
 
-def solve(curves: Sequence[Curve], budget: int) -> Optimum:
+def solve(curves: Sequence[Curve], budget: int, rows: int | None = None) -> Optimum:
     """Split `budget` ids over the curves so that the sum of their losses is least.
 
-    Every curve gets one id at least, and no more than it has rates; the budget is spent exactly, or every
-    rate has its own id. O(K log K) per pass for K rates in all; one to ten passes as a rule, a few dozen at
-    worst in our trials.
+    Losses are per row of each curve, or all per so many `rows`. Every curve gets one id at least, and no more
+    than it has rates; the budget is spent exactly, or every rate has its own id. O(K log K) per pass for K
+    rates in all; one to ten passes as a rule, a few dozen at worst in our trials.
     """
     spare = budget - len(curves)
     if spare >= sum(curve.n_rates - 1 for curve in curves):
         return Optimum([np.arange(1, curve.n_rates) for curve in curves], [0.0] * len(curves))
     # Columns with one rate, which may lack a class, have nothing to cut.
-    columns = [_Column.of(curve) for curve in curves if curve.n_rates > 1]
-    found = iter(_best(columns, spare + len(columns)))
-    nothing = np.empty(0, np.int64), 0.0
-    best = [next(found) if curve.n_rates > 1 else nothing for curve in curves]
-    return Optimum([cuts for cuts, _ in best], [floor for _, floor in best])
+    columns = [_Column.of(curve, rows) for curve in curves if curve.n_rates > 1]
+    return _optimum(curves, _best(columns, spare + len(columns)))
+
+
+def at_price(curves: Sequence[Curve], price: float, rows: int) -> Optimum:
+    """Give every curve the ids of which each saves at least `price` nats per so many `rows`."""
+    found = _pass([_Column.of(curve, rows) for curve in curves if curve.n_rates > 1], price)
+    return _optimum(curves, zip(found.cuts, found.losses, strict=True))
+
+
+def _optimum(curves: Sequence[Curve], best: Iterable[tuple[NDArray[np.int64], float]]) -> Optimum:
+    """Return the best cuts of the curves with several rates, in their places among all of them."""
+    found, nothing = iter(best), (np.empty(0, np.int64), 0.0)
+    of_all = [next(found) if curve.n_rates > 1 else nothing for curve in curves]
+    return Optimum([cuts for cuts, _ in of_all], [floor for _, floor in of_all])
 
 
 def least_losses(curve: Curve, max_size: int) -> NDArray[np.float64]:
@@ -98,9 +108,9 @@ class _Column:
     rows: int
 
     @classmethod
-    def of(cls, curve: Curve) -> Self:
+    def of(cls, curve: Curve, rows: int | None = None) -> Self:
         scale = scale_of(curve.cum_neg, curve.cum_pos)
-        return cls(tabulate(curve.cum_neg, curve.cum_pos, scale), scale, curve.rows)
+        return cls(tabulate(curve.cum_neg, curve.cum_pos, scale), scale, rows or curve.rows)
 
     @property
     def n_rates(self) -> int:

@@ -1,0 +1,397 @@
+"""The verbs of the command line: each parses its options, calls one function and prints what it returns.
+
+Everything heavy is imported where it is needed, so that `vocabfold --help` is quick.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import vocabfold as vf
+from vocabfold import options
+from vocabfold.errors import InputError
+
+if TYPE_CHECKING:
+    from vocabfold.counts import Counts
+
+DEBUG = "VOCABFOLD_DEBUG"  # the variable that asks for tracebacks
+
+app = typer.Typer(
+    help="Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label.",
+    invoke_without_command=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def count(
+    data: options.Data,
+    out: options.Out,
+    label: options.Label = None,
+    features: options.Features = None,
+    exclude: options.Exclude = None,
+    positive: options.Positive = None,
+    weight: options.Weight = None,
+    drop_null_labels: options.DropNullLabels = False,
+    preset: options.Preset = None,
+    folds: options.Folds = None,
+    fold_seed: options.FoldSeed = 0,
+    fold_column: options.FoldColumn = None,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Count rows by value and label.
+
+    The first step of fit, to be kept, merged with the counts of other days, and fitted:
+
+    vocabfold count monday.parquet --label click -o counts/monday
+    """
+    from vocabfold import display, storage
+
+    storage.check_place(out, storage.COUNTS, overwrite=force)
+    counts = vf.count(
+        data,
+        label,
+        options.names(features),
+        exclude=options.names(exclude),
+        positive=positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        folds=folds or 0,
+        fold_seed=fold_seed,
+        fold_column=fold_column,
+        memory_limit=memory,
+    )
+    counts.save(out)
+    display.counts(out, counts, as_json)
+
+
+@app.command()
+def merge(
+    counts: Annotated[list[str], typer.Argument(metavar="COUNTS", help="Folders from 'vocabfold count'.")],
+    out: options.Out,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Add the counts of days or shards.
+
+    Counts of the same columns, with the same label:
+
+    vocabfold merge counts/monday counts/tuesday -o counts/both
+    """
+    from vocabfold import display, storage
+
+    storage.check_place(out, storage.COUNTS, overwrite=force)
+    merged = _load_counts(counts, memory)
+    merged.save(out)
+    display.counts(out, vf.load_counts(out, memory_limit=memory), as_json)  # grouped by now
+
+
+@app.command()
+def fit(
+    data: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA", help=options.DATA_HELP + " Or folders from 'vocabfold count'."),
+    ],
+    budget: options.Budget,
+    out: options.Out,
+    label: options.Label = None,
+    features: options.Features = None,
+    exclude: options.Exclude = None,
+    positive: options.Positive = None,
+    weight: options.Weight = None,
+    drop_null_labels: options.DropNullLabels = False,
+    preset: options.Preset = None,
+    aim: options.Aim = "model",
+    method: options.Method = "exact",
+    allocation: options.Allocation = "joint",
+    smoothing: options.Smoothing = None,
+    min_count: options.MinCount = None,
+    private_min: options.PrivateMin = 30,
+    tail: options.Tail = 8,
+    unseen: options.Unseen = "other",
+    train_out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also write these rows with ids that do not know their labels."),
+    ] = None,
+    folds: options.Folds = None,
+    fold_seed: options.FoldSeed = 0,
+    fold_column: options.FoldColumn = None,
+    only_ids: options.OnlyIds = False,
+    offset_ids: options.OffsetIds = False,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Fold rows or counts into a codebook.
+
+    All columns share the budget of ids. With --train-out, the rows are written for a model to be trained on,
+    each encoded by what the other folds (5, if not said) tell:
+
+    vocabfold fit 'days/*.parquet' --label click --budget 10k -o book --train-out train.parquet
+    """
+    from vocabfold import display, storage
+    from vocabfold.fitting import check_options
+
+    storage.check_place(out, storage.CODEBOOK, overwrite=force)
+    for_fit: dict[str, Any] = {
+        "aim": aim,
+        "method": method,
+        "allocation": allocation,
+        "smoothing": options.parse_smoothing(smoothing),
+        "min_count": min_count,
+        "private_min": private_min,
+        "tail": tail,
+        "unseen": unseen,
+    }
+    n_ids = options.parse_budget(budget)
+    check_options(n_ids, **for_fit)
+    of_rows: dict[str, Any] = {
+        "features": options.names(features),
+        "exclude": options.names(exclude),
+        "positive": positive,
+        "weight": weight,
+        "preset": preset,
+        "drop_null_labels": drop_null_labels,
+        "folds": folds,
+        "fold_seed": fold_seed,
+        "fold_column": fold_column,
+    }
+    of_ids: dict[str, Any] = {"only_ids": only_ids, "offset_ids": offset_ids}
+    if train_out is None and (given := _given(of_ids)):
+        raise InputError(f"{given} is for the rows that --train-out writes; give it to 'vocabfold transform'.")
+    is_counted = [(Path(path) / storage.COUNTS.header).exists() for path in data]
+    written = None
+    if any(is_counted):
+        if not all(is_counted):
+            odd = data[is_counted.index(False)]
+            raise InputError(f"{odd} holds no counts, and others do; count it first, or give all as rows.")
+        if train_out is not None:
+            raise InputError(
+                f"--train-out needs rows, and {data[0]} holds counts: give the rows, or use 'vocabfold "
+                "transform --counts' after this."
+            )
+        if given := _given(of_rows):
+            raise InputError(f"{given} is for rows, and {data[0]} holds counts: give it to 'vocabfold count'.")
+        counts = _load_counts(data, memory)
+        if label not in (None, counts.label):
+            raise InputError(f"{data[0]} was counted with the label {counts.label!r}, not {label!r}.")
+        book = vf.fit(counts, n_ids, **for_fit)
+    elif train_out is not None:
+        of_rows["folds"] = folds or 5
+        book, written = vf.fit_transform(
+            data,
+            label,
+            n_ids,
+            out=train_out,
+            overwrite=force,
+            memory_limit=memory,
+            **of_rows,
+            **for_fit,
+            **of_ids,
+        )
+    else:
+        of_rows["folds"] = folds or 0
+        book = vf.fit(vf.count(data, label, **of_rows, memory_limit=memory), n_ids, **for_fit)
+    book.save(out)
+    display.book(out, book, as_json, written)
+
+
+@app.command()
+def transform(
+    book: options.Book,
+    data: options.Data,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="A file that ends in .parquet, .csv or .tsv; or, with a / at its end, a folder of files.",
+        ),
+    ],
+    preset: options.Preset = None,
+    only_ids: options.OnlyIds = False,
+    offset_ids: options.OffsetIds = False,
+    expect: Annotated[
+        str | None, typer.Option(metavar="DIGEST", help="Refuse a codebook with another digest.")
+    ] = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNTS",
+            help="Encode the rows of these counts by fold with ids that do not know their labels.",
+        ),
+    ] = None,
+    fold_column: options.FoldColumn = None,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Replace values by their ids.
+
+    Rows keep their order, and all other columns stay as they are:
+
+    vocabfold transform book sunday.parquet -o sunday.ids.parquet
+    """
+    from vocabfold import display
+
+    loaded = vf.load(book, memory_limit=memory)
+    written = loaded.transform(
+        data,
+        out=out,
+        offset_ids=offset_ids,
+        only_ids=only_ids,
+        expect=expect,
+        counts=None if counts is None else vf.load_counts(counts, memory_limit=memory),
+        fold_column=fold_column,
+        preset=preset,
+        overwrite=force,
+    )
+    display.transformed(written, loaded.digest, as_json)
+
+
+@app.command()
+def evaluate(
+    book: options.Book,
+    data: options.Data,
+    label: options.Label = None,
+    positive: options.Positive = None,
+    weight: options.Weight = None,
+    drop_null_labels: options.DropNullLabels = False,
+    preset: options.Preset = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(metavar="NATS", help="Exit with code 1 if the gain of all columns together is less."),
+    ] = None,
+    memory: options.Memory = None,
+    as_json: options.Json = False,
+) -> None:
+    """Judge a codebook by rows that it was not fitted on.
+
+    What its ids tell about them, how many values it does not know, and what should be looked at:
+
+    vocabfold evaluate book sunday.parquet
+    """
+    from vocabfold import display
+
+    found = vf.load(book, memory_limit=memory).evaluate(
+        data,
+        label,
+        positive=positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+    )
+    display.evaluation(found, as_json)
+    if fail_below is not None and found.gain < fail_below:
+        typer.echo(f"failed: the gain of {found.gain:.4g} nats per row is below {fail_below:.4g}.", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspect(
+    book: options.Book,
+    feature: Annotated[str | None, typer.Option(metavar="COL", help="Show the ids of one column.")] = None,
+    id: Annotated[int | None, typer.Option(metavar="N", help="Show the values of one id of it.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="V", help="Show the id of one value of it.")] = None,
+    missing: Annotated[bool, typer.Option("--missing", help="Show the id of rows without a value.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", help="Rows to show at most.")] = 50,
+    as_json: options.Json = False,
+) -> None:
+    """Show what is in a codebook.
+
+    What it keeps of each column; the ids of one column, the values of an id, the id of a value:
+
+    vocabfold inspect book --feature site --value example.org
+    """
+    from vocabfold import checks, display
+
+    checks.at_least("--limit", limit, 1)
+    asked = [
+        option
+        for option, is_given in (
+            ("--id", id is not None),
+            ("--value", value is not None),
+            ("--missing", missing),
+        )
+        if is_given
+    ]
+    if asked and feature is None:
+        raise InputError(f"{asked[0]} needs a column: add --feature.")
+    if len(asked) > 1:
+        raise InputError(f"{asked[0]} and {asked[1]} ask for different things; give one of them.")
+    loaded = vf.load(book)
+    if feature is None:
+        display.book(book, loaded, as_json)
+    elif value is not None or missing:
+        display.value(loaded, feature, value, as_json)
+    elif id is not None:
+        display.members(loaded, feature, id, limit, as_json)
+    else:
+        display.ids(loaded, feature, limit, as_json)
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FOLDER", help="Where its files go.")
+    ] = "vocabfold-demo",
+    force: options.Force = False,
+) -> None:
+    """Fold a year of flights.
+
+    From rows to a codebook to ids, with the commands that do it.
+    """
+    from vocabfold import demo, display
+
+    for command in demo.commands(Path(out), overwrite=force):
+        display.line(f"\n$ vocabfold {shlex.join(command)}")
+        if app(command, standalone_mode=False):
+            raise KeyboardInterrupt
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"vocabfold {vf.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:
+    if debug:
+        os.environ[DEBUG] = "1"
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _given(values: dict[str, Any]) -> str | None:
+    """Return the first option that was given."""
+    return next((f"--{name.replace('_', '-')}" for name, value in values.items() if value), None)
+
+
+def _load_counts(paths: list[str], memory: str | None) -> Counts:
+    seen: set[Path] = set()
+    for path in paths:
+        if Path(path).resolve() in seen:
+            raise InputError(f"{path} is given twice; its rows would count twice.")
+        seen.add(Path(path).resolve())
+    first, *others = (vf.load_counts(path, memory_limit=memory) for path in paths)
+    return sum(others, first)

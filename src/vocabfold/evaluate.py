@@ -1,0 +1,211 @@
+"""Codebook + rows that it was not fitted on -> what its ids tell about them.
+
+What a codebook keeps of the rows it was fitted on says how good the fold is, and nothing about new rows. Here
+new rows are counted by value, joined with the codebook, and judged by the rates that its ids had at fit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.codebook import Codebook
+from vocabfold.columns import BookColumn
+from vocabfold.counting import count
+from vocabfold.counts import Counts
+from vocabfold.engines.duckdb import Engine, parse_memory
+from vocabfold.engines.rows import source
+from vocabfold.errors import InputError
+from vocabfold.evaluation import ColumnEvaluation, Evaluation, warnings_of
+from vocabfold.folding import total
+from vocabfold.kinds import KINDS, is_comparable
+from vocabfold.order import order
+from vocabfold.progress import track
+
+_NORMAL = 1.96  # standard errors on either side that hold 95 % of all cases
+_EXACT_TEXTS = ("integer", "date")  # kinds whose values can be written back as they stood in a text file
+
+Floats = NDArray[np.float64]
+
+
+def evaluate(
+    book: Codebook,
+    data: Any,
+    label: str | None,
+    *,
+    positive: Any,
+    weight: str | None,
+    drop_null_labels: bool,
+    preset: str | None,
+    memory_limit: int | str | None,
+) -> Evaluation:
+    """Judge a codebook by rows that it was not fitted on; see `Codebook.evaluate`."""
+    limit = parse_memory(memory_limit) or book.memory_limit
+    with Engine(limit) as engine:
+        found = source(engine, data, preset)
+        has_texts, place = found.has_header, found.name
+    counts = count(
+        data,
+        book.label if label is None else label,
+        list(book.features),
+        positive=book.positive if positive is None else positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        memory_limit=limit,
+    )
+    casts = _casts(book, counts, has_texts, place)
+    base = book.pos / (book.neg + book.pos)
+    columns = {}
+    with Engine(limit) as engine:
+        for name in track(book.features, "evaluating", engine.progress):
+            at_fit, once = _at_fit(engine, book, name)
+            now, shares = _now(engine, book, counts, name, casts[name])
+            columns[name] = _judged(book.columns[name], base, at_fit, once, now, shares, counts.units_per_row)
+    warnings = []
+    if any(book.knows(read) for read in counts.fingerprints):
+        warnings.append(f"the codebook was fitted on {place}: evaluate it on other rows.")
+    for name, column in columns.items():
+        warnings += warnings_of(book, name, column)
+    rate = counts.pos / (counts.neg + counts.pos)
+    return Evaluation(columns, counts.rows, rate, base, tuple(warnings))
+
+
+def _casts(book: Codebook, counts: Counts, has_texts: bool, place: str) -> dict[str, str]:
+    """Return the SQL types in which values are compared with the codebook, or say why they cannot be."""
+    casts, problems = {}, []
+    for name, column in book.columns.items():
+        found, kind = counts.kinds[name], column.kind
+        # In a text file, the codebook says whether digits are text.
+        is_text = has_texts and kind == "text" and found in _EXACT_TEXTS
+        if not (is_text or is_comparable(found, kind)):
+            problems.append(
+                f"column {name!r} holds {found} in {place}, and {kind} in the codebook; values of another type "
+                "never match, so convert it first."
+            )
+        casts[name] = KINDS["text"].sql if is_text or found == "missing" else KINDS[found].sql
+    if problems:
+        raise InputError(" ".join(problems))
+    return casts
+
+
+def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats]:
+    """Return the rows of each id at fit by label, pooled ones included, and those of values seen once."""
+    column = book.columns[name]
+    once = f"sum(neg + pos) FILTER (neg + pos <= {book.units_per_row})"
+    found = engine.run(
+        f"SELECT id, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, coalesce({once}, 0)::BIGINT AS once "
+        f"FROM ({book.store.sql(engine, name)}) GROUP BY id"
+    )
+    units = np.zeros((3, column.size), np.int64)
+    for side, sums in zip(("neg", "pos", "once"), units, strict=True):
+        sums[found["id"].to_numpy()] = found[side].to_numpy()
+    for total_units, sums in zip((book.neg, book.pos), units, strict=False):
+        sums[column.other] += total_units - sums.sum()
+    rows = units / book.units_per_row
+    return rows[:2], rows[2]
+
+
+def _now(
+    engine: Engine, book: Codebook, counts: Counts, name: str, cast: str
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the units of each id in the new rows, by label, and the shares unseen, rare and missing."""
+    column = book.columns[name]
+    few = book.settings["private_min"] * book.units_per_row
+    found = engine.run(
+        f"SELECT coalesce(b.id, {column.other}) AS id, b.id IS NULL AS is_unseen, "
+        f"coalesce(b.neg + b.pos < {few}, false) AS is_rare, c.value IS NULL AS is_missing, "
+        "sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
+        f"FROM (SELECT value::{cast} AS value, neg, pos FROM ({counts.sql(engine, name)})) c "
+        f"LEFT JOIN ({book.store.sql(engine, name)}) b ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
+    )
+    units = np.zeros((2, column.size), np.int64)
+    ids = found["id"].to_numpy()
+    sides = [found[side].to_numpy() for side in ("neg", "pos")]
+    for sums, side in zip(units, sides, strict=True):
+        np.add.at(sums, ids, side)
+    marks = [np.asarray(found[mark]) for mark in ("is_unseen", "is_rare", "is_missing")]
+    rows = sides[0] + sides[1]
+    return units, np.array([rows[mark].sum() for mark in marks]) / rows.sum()
+
+
+def _judged(
+    column: BookColumn,
+    base: float,
+    at_fit: Floats,
+    once: Floats,
+    units: NDArray[np.int64],
+    shares: Floats,
+    units_per_row: int,
+) -> ColumnEvaluation:
+    """Return the figures of one column."""
+    now = units / units_per_row
+    rates = np.asarray(column.rates)
+    rows_at_fit, rows = at_fit.sum(axis=0), now.sum(axis=0)
+    if math.isinf(column.strength):
+        rates = np.full(rates.size, base)  # all alike, up to rounding
+    elif column.strength == 0:  # a row more at the overall rate: a rate of 0 or 1 would cost infinitely much
+        rates = (rates * rows_at_fit + base) / (rows_at_fit + 1)
+    gains = np.log((1 - rates) / (1 - base)), np.log(rates / base)
+    n = rows.sum()
+    gain = float(sum(side @ gained for side, gained in zip(now, gains, strict=True)) / n)
+    squares = sum(side @ gained**2 for side, gained in zip(now, gains, strict=True)) / n
+    # As many new rows have values that were never seen as old ones had values seen once (good1953).
+    expected = rows_at_fit - once
+    expected[column.other] += once.sum()
+    has_rows = rows > 0
+    rate_now = np.divide(now[1], rows, out=np.full(rates.size, np.nan), where=has_rows)
+    low, high = _interval(now[1], rows)
+    # The rate at fit is an estimate, too: of so many rows, its own error.
+    spread = np.sqrt(rates * (1 - rates) * (1 / np.maximum(rows, 1) + 1 / np.maximum(rows_at_fit, 1)))
+    off = np.abs(rate_now - rates) > _NORMAL * np.maximum(spread, 1e-12)
+    shift = np.abs(rate_now - rates)
+    return ColumnEvaluation(
+        kept=column.information,
+        out_of_fold=column.gain,
+        information=total(order(units[0], units[1])),
+        gain=gain,
+        error=math.sqrt(max(0.0, float(squares) - gain * gain) / max(n - 1, 1)),
+        unseen=float(shares[0]),
+        rare=float(shares[1]),
+        missing=float(shares[2]),
+        expected_unseen=float(
+            (once.sum() + (rows_at_fit[column.other] if column.n_pooled else 0)) / rows_at_fit.sum()
+        ),
+        drift=_drift(expected, rows),
+        miscalibration=float((rows[has_rows] @ shift[has_rows]) / n),
+        n_off=int(np.count_nonzero(off[has_rows])),
+        ids=pa.table(
+            {
+                "id": np.arange(rates.size, dtype=np.int32),
+                "rows_at_fit": rows_at_fit,
+                "rate_at_fit": rates,
+                "rows": rows,
+                "rate": pa.array(rate_now, from_pandas=True),
+                "low": low,
+                "high": high,
+            }
+        ),
+    )
+
+
+def _interval(pos: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return the 95 % interval of each rate (wilson1927); without rows, it is all of 0 to 1."""
+    weight = rows + _NORMAL**2
+    middle = (pos + _NORMAL**2 / 2) / weight
+    half = (
+        _NORMAL
+        / weight
+        * np.sqrt(pos * np.divide(rows - pos, rows, out=np.zeros(rows.size), where=rows > 0) + _NORMAL**2 / 4)
+    )
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+
+
+def _drift(rows_at_fit: Floats, rows: Floats) -> float:
+    """Return the population stability index; half a row more for each id, as none of them may be empty."""
+    shares = [(side + 0.5) / (side.sum() + 0.5 * side.size) for side in (rows_at_fit, rows)]
+    return float((shares[1] - shares[0]) @ np.log(shares[1] / shares[0]))

@@ -1,0 +1,59 @@
+"""Codebook -> folder, and -> digest: both go once over the values of every column."""
+
+from __future__ import annotations
+
+import os
+
+from vocabfold import storage
+from vocabfold.codebook import Codebook
+from vocabfold.columns import digest_of, facts_of, hash_of_rows, schema_of, sorted_by_value
+from vocabfold.engines.duckdb import Engine
+from vocabfold.progress import track
+
+
+def save(book: Codebook, path: str | os.PathLike[str]) -> None:
+    """Write a codebook to a folder, as `docs/format.md` says."""
+
+    def fill(saver: storage.Saver) -> storage.Json:
+        columns = []
+        with Engine(book.memory_limit) as engine:
+            for name in track(book.features, "saving", engine.progress):
+                batches = engine.stream(sorted_by_value(book.store.sql(engine, name)))
+                entry = saver.add(schema_of(book.columns[name].kind), batches)
+                hashed = {"rows_sha256": _row_hash(book, engine, name), "files": [entry]}
+                columns.append({"name": name} | facts_of(book.columns[name]) | hashed)
+        return {
+            "digest": _of_hashes(book),
+            "label": book.label,
+            "positive": book.positive,
+            "units_per_row": book.units_per_row,
+            "neg": book.neg,
+            "pos": book.pos,
+            "gap": book.gap,
+            "bound": book.bound,
+            "settings": dict(book.settings),
+            "columns": columns,
+        }
+
+    storage.save(path, storage.CODEBOOK, fill, storage.Origin(book.sources, book.fingerprints))
+
+
+def digest(book: Codebook) -> str:
+    """Return the sha256 of what a codebook holds; of one that was loaded, the hashes are known."""
+    if len(book.hashes) < len(book.columns):
+        with Engine(book.memory_limit) as engine:
+            for name in track(book.features, "digesting", engine.progress):
+                _row_hash(book, engine, name)
+    return _of_hashes(book)
+
+
+def _of_hashes(book: Codebook) -> str:
+    head = f"vocabfold 1 {book.units_per_row} {book.settings['unseen']}"
+    return digest_of(head, book.columns, book.hashes)
+
+
+def _row_hash(book: Codebook, engine: Engine, name: str) -> str:
+    """Return the sum of the hashes of the values of a column, computed once."""
+    if name not in book.hashes:
+        book.hashes[name] = hash_of_rows(engine, book.columns[name].kind, book.store.sql(engine, name))
+    return book.hashes[name]

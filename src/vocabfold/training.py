@@ -1,0 +1,145 @@
+"""Rows -> Codebook and the ids of the same rows, for a model to be trained on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from vocabfold import checks
+from vocabfold.codebook import Codebook
+from vocabfold.counting import count
+from vocabfold.engines import files, frames
+from vocabfold.errors import InputError
+from vocabfold.fitting import check_options, fit
+from vocabfold.targets import check_out
+
+
+def fit_transform(
+    data: Any,
+    label: str | None = None,
+    budget: int | str | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    folds: int = 5,
+    fold_seed: int = 0,
+    fold_column: str | None = None,
+    offset_ids: bool = False,
+    only_ids: bool = False,
+    overwrite: bool = True,
+    features: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    positive: Any = None,
+    weight: str | None = None,
+    drop_null_labels: bool = False,
+    preset: str | None = None,
+    memory_limit: int | str | None = None,
+    aim: str = "model",
+    method: str = "exact",
+    allocation: str = "joint",
+    smoothing: float | str | None = None,
+    min_count: int | None = None,
+    private_min: int = 30,
+    tail: int = 8,
+    unseen: str = "other",
+) -> tuple[Codebook, Any]:
+    """Fit a codebook on rows, and encode the same rows for a model to be trained on.
+
+    No id knows the label of its row: a row of a tail is encoded by what the other folds tell of its value. So
+    the result differs from `fit(...)` followed by `transform`, on purpose; the ids are those of one codebook.
+
+    Parameters
+    ----------
+    data : path, pattern, list of paths or frame
+        As for `count`; the rows are read twice. A lazy frame is collected.
+    label : str
+        As for `count`.
+    budget : int or "auto"
+        As for `fit`.
+    out : path, optional
+        As for `Codebook.transform`; without it, data must be a frame.
+    folds : int
+        As for `count`, at least 2.
+    fold_seed, fold_column
+        As for `count`.
+    offset_ids, only_ids, overwrite
+        As for `Codebook.transform`.
+    features, exclude, positive, weight, drop_null_labels, preset, memory_limit
+        As for `count`.
+    aim, method, allocation, smoothing, private_min, tail, unseen
+        As for `fit`.
+    min_count : int, optional
+        As for `fit`; by default 1, which pools none: no id knows the label of its row anyway.
+
+    Returns
+    -------
+    book : Codebook
+        For rows to come.
+    encoded : frame or Transformed
+        The rows given, with ids; what `Codebook.transform` returns.
+
+    Raises
+    ------
+    InputError
+        The rows or the options cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import vocabfold as vf
+    >>> rows = pa.table({"site": ["a", "b", "a", "c"] * 9, "click": [1, 0, 1, 1] * 9})
+    >>> book, encoded = vf.fit_transform(rows, "click", budget=10)
+    >>> book.ids("site", ["a", "b", "c"])
+    array([2, 0, 1], dtype=int32)
+    >>> encoded.schema.types
+    [DataType(int32), DataType(int64)]
+    """
+    if budget is None:
+        raise InputError("budget is missing: give a number of ids, or 'auto'.")
+    options: dict[str, Any] = {
+        "aim": aim,
+        "method": method,
+        "allocation": allocation,
+        "smoothing": smoothing,
+        "min_count": 1 if min_count is None else min_count,
+        "private_min": private_min,
+        "tail": tail,
+        "unseen": unseen,
+    }
+    check_options(budget, **options)
+    if fold_column is None:
+        checks.at_least("folds", folds, 2)
+    if not (files.are_paths(data) or frames.is_frame(data)):
+        raise InputError(
+            "fit_transform reads the rows twice, in their order, from files or a frame, got "
+            f"{type(data).__name__}; write it to a Parquet file first."
+        )
+    if frames.is_lazy(data):
+        with frames.reading(frames.described(data)):
+            data = data.collect()
+    check_out(data, out, preset, overwrite=overwrite)
+    counts = count(
+        data,
+        label,
+        features,
+        exclude=exclude,
+        positive=positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        folds=0 if fold_column else folds,
+        fold_seed=fold_seed,
+        fold_column=fold_column,
+        memory_limit=memory_limit,
+    )
+    book = fit(counts, budget, **options)
+    encoded = book.transform(
+        data,
+        out=out,
+        offset_ids=offset_ids,
+        only_ids=only_ids,
+        counts=counts,
+        preset=preset,
+        overwrite=overwrite,
+    )
+    return book, encoded

@@ -1,0 +1,117 @@
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference import beta_binomial, shrunk
+from vocabfold.estimate import Prior, fixed, most_likely
+
+
+def columns(pairs):
+    """Return {(neg, pos): how many values} as three arrays."""
+    neg, pos = (np.array([pair[side] for pair in pairs], float) for side in (0, 1))
+    return neg, pos, np.array(list(pairs.values()))
+
+
+def drawn(rates, rows, seed=0):
+    """Return the table of values with such rates and so many rows each."""
+    rng = np.random.default_rng(seed)
+    pos = rng.binomial(rows, rates)
+    return Counter(zip((rows - pos).tolist(), pos.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.5, 1.5), (5, 15), (500, 1500), (2, 200)])
+def test_the_prior_that_values_were_drawn_from_is_found(a, b):
+    rng = np.random.default_rng(1)
+    rows = np.minimum(rng.zipf(1.6, 100_000), 10_000)
+    found = most_likely(*columns(drawn(rng.beta(a, b, rows.size), rows)))
+    assert found.mean == pytest.approx(a / (a + b), rel=0.05)
+    assert found.strength == pytest.approx(a + b, rel=0.25)
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 30), st.integers(0, 30)).filter(any),
+        st.integers(1, 50),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_no_other_prior_makes_the_counts_more_likely(pairs):
+    found = most_likely(*columns(pairs))
+    neg, pos, n_values = columns(pairs)
+    rows, positive = float((neg + pos) @ n_values), float(pos @ n_values)
+    if math.isinf(found.strength):
+        # One rate for all: any other prior gains less than a parameter costs.
+        best = sum(n * math.log(n / rows) for n in (positive, rows - positive) if n) + math.log(rows) / 2
+        assert found.mean == pytest.approx(positive / rows, rel=1e-5)
+        if 0 < positive < rows:
+            tries = [(positive / rows, strength) for strength in 10.0 ** np.arange(-2, 6, 0.5)]
+            assert max(beta_binomial(pairs, *point) for point in tries) <= best + 1e-6
+        return
+    best = beta_binomial(pairs, found.mean, found.strength)
+    for up in (0.5, 0.9, 0.999, 1, 1.001, 1.1, 2):
+        for shift in (-0.5, -0.01, 0, 0.01, 0.5):
+            mean = 1 / (1 + math.exp(-math.log(found.mean / (1 - found.mean)) - shift))
+            if up * found.strength > 1e-3:
+                assert beta_binomial(pairs, mean, up * found.strength) <= best + 1e-6
+
+
+def test_labels_may_be_swapped():
+    pairs = drawn(np.random.default_rng(2).beta(1, 9, 5000), np.arange(1, 5001) % 90 + 1)
+    there, back = (
+        most_likely(*columns(pairs)),
+        most_likely(*columns({(p, n): k for (n, p), k in pairs.items()})),
+    )
+    assert there.strength == back.strength
+    assert there.mean == pytest.approx(1 - back.mean, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_there_is_no_signal_all_rates_are_one(seed):
+    rows = np.minimum(np.random.default_rng(seed).zipf(1.5, 20_000), 10_000)
+    assert math.isinf(most_likely(*columns(drawn(0.25, rows, seed))).strength)
+
+
+def test_values_seen_once_tell_nothing_about_the_spread():
+    found = most_likely(*columns({(1, 0): 70_000, (0, 1): 30_000}))
+    assert found == Prior(0.3, math.inf)
+
+
+def test_perfect_separation_leaves_rates_as_they_are():
+    found = most_likely(*columns({(30, 0): 700, (0, 30): 300}))
+    assert found.strength == pytest.approx(1e-3)
+    assert found.mean == pytest.approx(0.3, rel=0.01)
+    assert found.rates(np.array([30.0]), np.array([0.0]))[0] < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("pairs", "mean"), [({(0, 1): 1}, 1.0), ({(1, 0): 1}, 0.0), ({(1, 0): 1, (0, 1): 1}, 0.5)]
+)
+def test_one_row_or_two(pairs, mean):
+    assert most_likely(*columns(pairs)) == Prior(mean, math.inf)
+
+
+def test_six_digits_are_kept():
+    found = most_likely(*columns(drawn(np.random.default_rng(3).beta(2, 7, 3000), np.arange(3000) % 50 + 1)))
+    assert found.mean == float(f"{found.mean:.6g}")
+    assert found.strength == float(f"{found.strength:.6g}")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=9),
+    st.floats(0, 1),
+    st.sampled_from([0.0, 0.5, 20.0, math.inf]),
+)
+def test_rates_are_pulled_to_the_mean(pairs, mean, strength):
+    neg, pos = (np.array([pair[side] for pair in pairs], float) for side in (0, 1))
+    expected = [shrunk(n, p, mean, strength) for n, p in pairs]
+    assert Prior(mean, strength).rates(neg, pos).tolist() == pytest.approx(expected, abs=1e-15)
+
+
+def test_a_given_strength_has_the_overall_rate_as_its_mean():
+    assert fixed(*columns({(3, 1): 2, (0, 2): 1}), 7) == Prior(0.4, 7.0)
