@@ -195,9 +195,11 @@ def out_of_fold(
 ) -> list[int]:
     """The id of each row (value, label, fold) of a column, by the labels in other folds only."""
     encoded = []
+    pool = [value for value, _, _ in rows if value not in ids]
     for value, _, fold in rows:
-        if ids.get(value) in tail:
-            labels = [label for v, label, f in rows if v == value and f != fold]
+        if ids.get(value, other) in tail:
+            alike = [value] if value in ids else pool  # pooled values are one
+            labels = [label for v, label, f in rows if v in alike and f != fold]
             rate = shrunk(labels.count(0), labels.count(1), *prior)
             encoded.append(tail[sum(border <= rate for border in borders)])
         else:

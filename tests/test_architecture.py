@@ -52,20 +52,20 @@ ALLOWED = {
         "codebook",
     },
     "encoding": {"errors", "kinds", "progress", "lookup", "codebook", "crossfit"},
-    "targets": {"errors", "engines"},
+    "outputs": {"errors", "engines"},
     "transform": {
         *("errors", "checks", "progress", "engines", "counts"),
-        *("codebook", "crossfit", "encoding", "targets"),
+        *("codebook", "crossfit", "encoding", "outputs"),
     },
     "fitting": {
         *("errors", "checks", "progress", "budget", "order", "solve", "folds", "folding", "engines", "counts"),
         *("pairs", "private", "building", "lookup", "columns", "codebook", "crossfit"),
     },
-    "training": {"errors", "checks", "engines", "counting", "codebook", "targets", "fitting"},
+    "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "fitting"},
     "evaluation": {"checks", "codebook"},
     "evaluate": {
         *("errors", "kinds", "progress", "order", "folding", "engines", "counts", "counting"),
-        *("columns", "codebook", "evaluation"),
+        *("checks", "columns", "codebook", "encoding", "evaluation"),
     },
     "demo": {"errors", "checks", "engines"},
     "display": {

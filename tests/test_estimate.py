@@ -61,6 +61,15 @@ def test_no_other_prior_makes_the_counts_more_likely(pairs):
                 assert beta_binomial(pairs, mean, up * found.strength) <= best + 1e-6
 
 
+@pytest.mark.parametrize("big", [10**k for k in range(1, 9)])
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 2), (5, 5), (19, 26), (1000, 1000)])
+def test_one_frequent_value_beside_rare_ones_of_the_other_label(big, a, b):
+    for scale in (1, 0.37):
+        found = most_likely(np.array([big, 0, 0]) * scale, np.array([0, a, b]) * scale, np.ones(3, np.int64))
+        assert 0 < found.mean < 1
+        assert found.strength > 0
+
+
 def test_labels_may_be_swapped():
     pairs = drawn(np.random.default_rng(2).beta(1, 9, 5000), np.arange(1, 5001) % 90 + 1)
     there, back = (

@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said_in_words():
     right = [["lost", "won"][c] for c in other["click"].to_pylist()]
     found = book.evaluate(other.set_column(1, "outcome", pa.array(right)))
     texts = [
-        r"column 'user' is nearly unique (4,000 values in 4,000 rows), so it repeats the labels of the rows",
+        r"column 'user' is nearly unique (4,000 values in 4,000 rows), so all it can tell are the labels",
         r"column 'user' does not hold: it told 0.69 nats at fit, and gains -",
         r"column 'outcome' gives the label away (100 % of all there is to know); make sure that it is known",
         r"column 'noise' does not hold: it told 0.",
@@ -160,6 +160,24 @@ def test_rows_of_all_kinds(tmp_path):
     assert book.evaluate(gaps, drop_null_labels=True).rows == 799
     negative = new.filter(pa.compute.equal(new["click"], 0))
     assert book.evaluate(negative).information == 0
+
+
+def test_in_a_text_file_the_codebook_says_what_is_text(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = zip(["1.5", "2e3", "x"] * 50, ["true", "maybe"] * 75, strict=True)
+    lines = [f"{v},{b},{rng.integers(0, 2)}" for v, b in pairs]
+    (tmp_path / "old.csv").write_text("\n".join(["v,b,click", *lines]))
+    (tmp_path / "new.csv").write_text("v,b,click\n1.5,true,1\n2e3,true,0\n")
+    book = vf.fit(vf.count(tmp_path / "old.csv", "click", ["v", "b"]), 20)
+    found = book.evaluate(tmp_path / "new.csv")
+    assert (found["v"].unseen, found["b"].unseen) == (0, 0)
+
+
+def test_pooled_rows_are_expected_to_be_unseen_and_no_others():
+    old, new = clicks(3000, n_sites=10**6), clicks(3000, seed=1, n_sites=10**6)
+    book = fold_counts(vf.count(old, "click", "site"), 2, min_count=5)
+    column = book.evaluate(new)["site"]
+    assert column.expected_unseen == pytest.approx(column.unseen, abs=0.03)
 
 
 def test_numbers_are_compared_by_value():

@@ -54,9 +54,8 @@ def test_every_rule(table, budget, min_count, private_min, tail, unseen, smoothi
     has_pool_id = unseen == "own" or (bool(pooled) and bool(kept) + 1 <= budget)
 
     # Private: all values with enough rows, as many as fit.
-    enough = reference.private_from(
-        [[sum(table[v]) for v in kept]], int(has_pool_id), budget, private_min, tail
-    )
+    least = max(private_min, min_count)
+    enough = reference.private_from([[sum(table[v]) for v in kept]], int(has_pool_id), budget, least, tail)
     private = [value for value in kept if sum(table[value]) >= enough]
     assert column.n_private == len(private)
     assert book.settings["private_from"] == (enough if private else None)
@@ -216,6 +215,25 @@ def test_smoothing_folds_shrunk_masses_and_bounds_them():
     assert book.bound == pytest.approx(best.bound, abs=1e-9)
     assert book.gap == pytest.approx(0, abs=1e-12)
     assert book["site"]["id"].to_pylist() == best.ids.tolist()
+
+
+@pytest.mark.parametrize("smoothing", [np.float32(3), np.int64(3), 3])
+def test_numbers_of_any_type_are_saved(tmp_path, smoothing):
+    book = vf.fit(vf.count(rows_of({"a": (30, 30), "b": (31, 5)}), "click"), 9, smoothing=smoothing)
+    book.save(tmp_path / "book")
+    assert vf.load(tmp_path / "book").settings == dict(book.settings)
+
+
+def test_a_tiny_strength_gives_finite_figures():
+    rows = rows_of({"a": (30, 0), "b": (0, 25), "c": (5, 5)})
+    book = vf.fit(vf.count(rows, "click", folds=3), 9, smoothing=1e-20)
+    assert math.isfinite(book.gain)
+    assert math.isfinite(book.evaluate(rows_of({"a": (1, 3), "b": (2, 2)})).gain)
+
+
+def test_one_frequent_value_beside_rare_ones():
+    book = vf.fit(vf.count(rows_of({"big": (1000, 0), "a": (0, 1), "b": (0, 1)}), "click"), 5, min_count=1)
+    assert book["site"].num_rows == 3
 
 
 def test_weights_count_as_rows():

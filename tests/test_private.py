@@ -54,4 +54,4 @@ def test_values_are_private_by_their_rows_if_they_fit(columns, extra, min_count,
 
 def test_without_a_limit_all_values_with_enough_rows_are_private():
     found = split({"a": pairs_of([1, 5, 30, 31], 1)}, None, 30, 8, own=False)
-    assert (found.least, found.n_tail, found.is_apart) == (30, -1, True)
+    assert (found.least, found.n_tail, found.is_apart) == (30, None, True)

@@ -116,7 +116,7 @@ def _claims(rows: Sequence[Row]) -> list[str]:
                 verdict = "holds" if errors > least else "**misses**"
                 what = f"`{MODEL}` at {budget:,} ids is {words} {recipe}"
                 lines.append(f"| {what} | {model} | {_difference(row)} | {errors:+.1f} | {verdict} |")
-    head = "| claim | model | difference | in standard errors | |\n|---|---|---|---|---|"
+    head = "| claim | model | the other minus `model` | in standard errors | |\n|---|---|---|---|---|"
     return ["## Claims, by two standard errors, on Criteo\n", "\n".join([head, *lines]) + "\n"] if lines else []
 
 
@@ -146,7 +146,7 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
     axes.set_yticks(range(len(recipes)), recipes)
     axes.set_ylim(-0.5, len(recipes) - 0.4)
     axes.set_xlabel(f"log-loss of a logistic regression, {_LEAK_BUDGET} ids")
-    axes.set_title("An id that tells the label of its own row is worth nothing on new rows")
+    axes.set_title("Ids that know the labels of their rows fail on new ones", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(folder / "leak.svg", metadata={"Date": None})
 

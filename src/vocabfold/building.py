@@ -109,20 +109,25 @@ def _tail_rates(pairs: Pairs, tail: Mask, fold: Fold | None) -> Floats:
     if fold is None:
         return np.empty(0)
     rates, masses = _entries(pairs, tail, fold)
-    sums = np.bincount(fold.ids, masses * rates, fold.size) / np.bincount(fold.ids, masses, fold.size)
-    return np.maximum.accumulate(sums)  # rounding must not turn their order around
+    means = np.bincount(fold.ids, masses * rates, fold.size) / np.bincount(fold.ids, masses, fold.size)
+    return np.clip(means, *_ranges(rates, fold))  # where all rates of an id are one, rounding must not show
 
 
 def _borders(pairs: Pairs, tail: Mask, fold: Fold | None) -> Floats:
     """Return the rates midway between neighbouring ids of the tail."""
     if fold is None:
         return np.empty(0)
-    rates, _ = _entries(pairs, tail, fold)
+    lowest, highest = _ranges(_entries(pairs, tail, fold)[0], fold)
+    middle = (highest[:-1] + lowest[1:]) / 2
+    return np.where(middle > highest[:-1], middle, lowest[1:])  # of two doubles without one between, the higher
+
+
+def _ranges(rates: Floats, fold: Fold) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest rate of each id."""
     lowest, highest = np.ones(fold.size), np.zeros(fold.size)
     np.minimum.at(lowest, fold.ids, rates)
     np.maximum.at(highest, fold.ids, rates)
-    middle = (highest[:-1] + lowest[1:]) / 2
-    return np.where(middle > highest[:-1], middle, lowest[1:])  # of two doubles without one between, the higher
+    return lowest, highest
 
 
 def _n_rates(pairs: Pairs, kept: Mask, with_pool: bool) -> int:

@@ -19,14 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold import checks
-from vocabfold.columns import (
-    BookColumn,
-    Store,
-    Sums,
-    groups_of,
-    members_of,
-    sorted_by_value,
-)
+from vocabfold.columns import BookColumn, Store, Sums, groups_of, members_of, sorted_by_value
 from vocabfold.counts import Counts, in_rows, to_rows
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
@@ -87,6 +80,7 @@ class Codebook(Sums):
     sources: tuple[str, ...] = ()
     fingerprints: tuple[tuple[str, ...], ...] = ()  # of the rows it was fitted on
     memory_limit: int | None = None
+    left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
     indexes: dict[str, Index] = field(default_factory=dict)  # of the columns that are in memory
 
@@ -389,8 +383,9 @@ class Codebook(Sums):
         return self.columns[name]
 
     def knows(self, fingerprints: tuple[str, ...]) -> bool:
-        """Tell whether rows with such fingerprints, or some of them, are among those it was fitted on."""
-        return any(part in known for known in self.fingerprints for part in fingerprints)
+        """Tell whether rows with such fingerprints, or some of them, seem to be those it was fitted on."""
+        told = {part for part in fingerprints if " " in part and not part.startswith("0 ")}
+        return any(not told.isdisjoint(known) for known in self.fingerprints)
 
     def index(self, name: str) -> Index:
         """Return the values of a column and their ids, in memory from then on."""

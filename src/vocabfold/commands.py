@@ -52,7 +52,7 @@ def count(
 
     The first step of fit, to be kept, merged with the counts of other days, and fitted:
 
-    vocabfold count monday.parquet --label click -o counts/monday
+    vocabfold count monday.parquet --label click -o monday
     """
     from vocabfold import display, storage
 
@@ -72,6 +72,7 @@ def count(
         memory_limit=memory,
     )
     counts.save(out)
+    display.left_out(counts.left_out)
     display.counts(out, counts, as_json)
 
 
@@ -87,7 +88,7 @@ def merge(
 
     Counts of the same columns, with the same label:
 
-    vocabfold merge counts/monday counts/tuesday -o counts/both
+    vocabfold merge monday tuesday -o both
     """
     from vocabfold import display, storage
 
@@ -188,7 +189,7 @@ def fit(
             raise InputError(f"{data[0]} was counted with the label {counts.label!r}, not {label!r}.")
         book = vf.fit(counts, n_ids, **for_fit)
     elif train_out is not None:
-        of_rows["folds"] = folds or 5
+        of_rows["folds"] = 5 if folds is None else folds
         book, written = vf.fit_transform(
             data,
             label,
@@ -272,7 +273,7 @@ def evaluate(
     preset: options.Preset = None,
     fail_below: Annotated[
         float | None,
-        typer.Option(metavar="NATS", help="Exit with code 1 if the gain of all columns together is less."),
+        typer.Option(metavar="NATS", help="Exit with code 1 if the gains of all columns sum to less, per row."),
     ] = None,
     memory: options.Memory = None,
     as_json: options.Json = False,
@@ -285,6 +286,8 @@ def evaluate(
     """
     from vocabfold import display
 
+    if fail_below is not None and fail_below != fail_below:
+        raise InputError("--fail-below must be a number of nats per row, such as 0.01, got nan.")
     found = vf.load(book, memory_limit=memory).evaluate(
         data,
         label,
@@ -293,9 +296,7 @@ def evaluate(
         drop_null_labels=drop_null_labels,
         preset=preset,
     )
-    display.evaluation(found, as_json)
-    if fail_below is not None and found.gain < fail_below:
-        typer.echo(f"failed: the gain of {found.gain:.4g} nats per row is below {fail_below:.4g}.", err=True)
+    if not display.evaluation(found, fail_below, as_json):
         raise typer.Exit(1)
 
 

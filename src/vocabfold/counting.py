@@ -7,13 +7,14 @@ Then DuckDB groups one column after another: one GROUP BY per column is faster t
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
 from vocabfold import checks
 from vocabfold.counts import Counts, Part
+from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Rows, Source, source
 from vocabfold.engines.text import CRITEO_NAMES, MIXED, PRESETS
@@ -40,6 +41,7 @@ def count(
     fold_seed: int = 0,
     fold_column: str | None = None,
     memory_limit: int | str | None = None,
+    _texts: Collection[str] = (),  # columns of text files that are text, whatever their fields look like
 ) -> Counts:
     """Count the rows of every value, by label.
 
@@ -102,6 +104,8 @@ def count(
     {'value': None, 'neg': 0, 'pos': 1}
     """
     limit = parse_memory(memory_limit)
+    if files.are_paths(data):
+        files.find(data)  # before anything else, as a name is soon mistyped
     left_out = _names("exclude", exclude) or []
     if features is not None and left_out:
         raise InputError(
@@ -128,7 +132,7 @@ def count(
         wanted = list(dict.fromkeys([*used, *(candidates if features is None else features)]))
         engine.subject = found.name
         for _ in track([""], f"reading {found.name}", engine.progress):
-            rows = found.open(wanted, folds > 0 and fold_column is None)
+            rows = found.open(wanted, folds > 0 and fold_column is None, _texts)
         _check_columns(rows, [*used, *(features or [])])
         for _ in track([""], f"looking at {label}", engine.progress):
             target = look_over(
@@ -141,8 +145,12 @@ def count(
                 folds=folds,
                 fold_seed=fold_seed,
             )
+        not_named: list[str] = []
         if features is None:
             features = _text_like(found, rows, used)
+            not_named = [
+                name for name in rows.columns if name not in (*features, *used) and rows.columns[name].kind
+            ]
         fingerprints = found.fingerprints(features)
         part = _count(engine, rows, features, target)
     return Counts(
@@ -159,6 +167,7 @@ def count(
         fingerprints=(fingerprints,) if fingerprints else (),
         parts=(part,),
         memory_limit=limit,
+        left_out=tuple(not_named),
     )
 
 

@@ -86,6 +86,7 @@ class Counts:
     fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are known again
     parts: tuple[Part, ...]
     memory_limit: int | None = field(default=None)
+    left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
 
     @property
     def features(self) -> tuple[str, ...]:

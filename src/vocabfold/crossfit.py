@@ -1,8 +1,9 @@
 """Counts by fold -> ids that no row's own label has touched.
 
 A training row of a tail is encoded by the rate of its value in the other folds, in the intervals of the
-codebook; if the value has no rows there, by the mean of the prior. Private and pooled values have the ids that
-they have, as these depend on numbers of rows alone.
+codebook; if the value has no rows there, by the mean of the prior. A pool that is folded with a tail is encoded
+like a value of it. Private values, and a pool with an id of its own, have the ids that they have, as these
+depend on numbers of rows alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from vocabfold.estimate import Prior
 from vocabfold.lookup import Index
 from vocabfold.survey import dealt
 
+_LEAST_RATE = 1e-15  # that is told from 0
+
 Ids = NDArray[np.int32]
 Units = NDArray[np.int64]
 
@@ -36,6 +39,7 @@ class FoldedIndex:
     starts: Units  # where the rows of each value begin in the two that follow
     folds: Ids
     ids_in_fold: Ids
+    others: Ids  # the id of pooled values in each fold, and last in none
 
     @property
     def nbytes(self) -> int:
@@ -51,8 +55,8 @@ class FoldedIndex:
         """Return the place of each value, or -1."""
         return self.places.find(values)
 
-    def resolve(self, places: Ids, folds: Ids) -> Ids:
-        """Return the id of each place in a fold, or -1."""
+    def resolve(self, places: Ids, folds: Ids) -> tuple[Ids, int]:
+        """Return the id of each place in a fold, or -1, and how many rows were not counted in their fold."""
         return _resolve(places, folds, self.ids, self.starts, self.folds, self.ids_in_fold)
 
 
@@ -62,39 +66,62 @@ class FoldedStore:
 
     book: Codebook
     counts: Counts
+    memory_limit: int | None
 
     def index(self, name: str) -> FoldedIndex:
         """Return the values of a column and their ids in memory."""
         column = self.book.columns[name]
-        with Engine(self.book.memory_limit) as engine:
+        with Engine(self.memory_limit) as engine:
             book, by_fold = self.book.store.sql(engine, name), self.counts.sql(engine, name, by_fold=True)
-            n_folds = f"SELECT value, count(*) AS n_folds FROM ({by_fold}) GROUP BY value"
+            tail = engine.table(pa.table({"id": pa.array(column.tail, pa.int32())}))
+            sums = "count(*) AS n_folds, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
             found = engine.run(
-                f"SELECT b.value, b.id, b.neg, b.pos, f.n_folds FROM ({book}) b JOIN ({n_folds}) f "
-                "ON b.value IS NOT DISTINCT FROM f.value ORDER BY b.value NULLS FIRST"
+                "SELECT b.value, b.id, CASE WHEN t.id IS NULL THEN 0 ELSE f.n_folds END AS n_folds, "
+                f"b.neg = f.neg AND b.pos = f.pos AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
+                f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {tail} t "
+                "ON b.id = t.id ORDER BY b.value NULLS FIRST"
             )
-            parts = engine.run(
-                f"SELECT f.fold, f.neg, f.pos FROM ({by_fold}) f JOIN ({book}) b "
-                "ON f.value IS NOT DISTINCT FROM b.value ORDER BY f.value NULLS FIRST, f.fold"
-            )
-        ids = np.ascontiguousarray(found["id"].to_numpy())
-        n_folds_of = found["n_folds"].to_numpy()
-        starts = np.append(0, np.cumsum(n_folds_of))
-        rest = []
-        for side in ("neg", "pos"):
-            whole, part = found[side].to_numpy(), parts[side].to_numpy()
-            if len(ids) < column.n_values or (np.add.reduceat(part, starts[:-1]) != whole).any():
+            if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
                 raise _other_counts()
-            rest.append(np.repeat(whole, n_folds_of) - part)
-        in_tail = np.isin(ids, column.tail)
-        is_tail = np.repeat(in_tail, n_folds_of)
+            rest = (
+                f"SELECT f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos FROM ({by_fold}) f JOIN ({book}) b "
+                f"ON f.value IS NOT DISTINCT FROM b.value JOIN {tail} USING (id) "
+                "ORDER BY f.value NULLS FIRST, f.fold"
+            )
+            folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+            for batch in engine.stream(rest):
+                folds.append(batch["fold"].to_numpy())
+                neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
+                ids_in_fold.append(_tail_ids(column, neg, pos, self.book.units_per_row))
+            others = _others(engine, self.counts, column, book, by_fold)
+        if len(np.unique(np.concatenate(folds))) == 1:
+            where = f"fold {folds[-1][0]} of column {name!r}"
+            raise InputError(
+                f"all rows are in {where}; at least two folds are needed, so count them otherwise."
+            )
         return FoldedIndex(
-            Index(found["value"], np.arange(ids.size, dtype=np.int32)),
-            ids,
-            np.append(0, np.cumsum(np.where(in_tail, n_folds_of, 0))),
-            parts["fold"].to_numpy()[is_tail],
-            _tail_ids(column, rest[0][is_tail], rest[1][is_tail], self.book.units_per_row),
+            Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
+            np.ascontiguousarray(found["id"].to_numpy()),
+            np.append(0, np.cumsum(found["n_folds"].to_numpy())),
+            np.concatenate(folds),
+            np.concatenate(ids_in_fold),
+            others,
         )
+
+
+def _others(engine: Engine, counts: Counts, column: BookColumn, book: str, by_fold: str) -> Ids:
+    """Return the id of pooled values in each fold, and last in none: a pool in a tail is a value of it."""
+    others = np.full(counts.folds + 1, column.other, np.int32)
+    sql = (
+        "SELECT fold, sum(f.neg)::BIGINT AS neg, sum(f.pos)::BIGINT AS pos "
+        f"FROM ({by_fold}) f ANTI JOIN ({book}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
+    )
+    if column.n_pooled and column.other in column.tail:
+        found = engine.run(sql)
+        neg, pos = (found[side].to_numpy() for side in ("neg", "pos"))
+        ids = _tail_ids(column, neg.sum() - neg, pos.sum() - pos, counts.units_per_row)
+        others[found["fold"].to_numpy()] = ids
+    return others
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +133,7 @@ class Folds:
     indexes: dict[str, FoldedIndex] = field(default_factory=dict)  # that are in memory
 
     @classmethod
-    def of(cls, book: Codebook, counts: Counts, column: str | None) -> Folds:
+    def of(cls, book: Codebook, counts: Counts, column: str | None, memory_limit: int | None) -> Folds:
         """Return the folds of the counts that a codebook was fitted on."""
         if not isinstance(counts, Counts):
             raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
@@ -122,14 +149,15 @@ class Folds:
         same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
         if not same or not set(book.features) <= set(counts.features):
             raise _other_counts()
-        return cls(FoldedStore(book, counts), column or counts.fold_column)
+        return cls(FoldedStore(book, counts, memory_limit), column or counts.fold_column)
 
     def check(self, fingerprints: tuple[str, ...], place: str) -> None:
         """Refuse rows whose numbers do not tell their folds, as they are not what was counted in one go."""
         if self.column is None and fingerprints not in self.store.counts.fingerprints:
             raise InputError(
-                f"{place} is not what was counted, and rows were dealt to folds by their number: give the rows "
-                "as they were counted, in the same files and order, or count them with a fold_column."
+                f"{place} is not what was counted in one go, and rows were dealt to folds by their number: "
+                "give the rows as they were counted, each day or shard on its own, or count them with a "
+                "fold_column."
             )
 
     def of_rows(self, first: int, n_rows: int, column: pa.Array | None) -> Ids:
@@ -144,12 +172,12 @@ class Folds:
             raise InputError(
                 f"fold_column {self.column!r} must hold whole numbers, got {column.type}."
             ) from None
-        if folds.size and not 0 <= folds.min() <= folds.max() < counts.folds:
+        if folds.size and folds.max() >= counts.folds:
             raise InputError(
                 f"fold_column {self.column!r} must hold whole numbers from 0 to {counts.folds - 1:,}, as when "
-                "the rows were counted, and holds others, or is missing."
+                f"the rows were counted, got {folds.max():,}."
             )
-        return folds.astype(np.int32)
+        return np.asarray(np.maximum(folds, -1), np.int32)  # a row without a fold was not counted
 
 
 def _other_counts() -> InputError:
@@ -157,40 +185,49 @@ def _other_counts() -> InputError:
 
 
 def gain(engine: Engine, counts: Counts, name: str, column: BookColumn, book: str) -> float:
-    """Return by how much the ids' rates in the other folds beat the overall rate there, in nats per row.
+    """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row.
 
-    `book` is the query for the values of the column. The rates are pulled towards the overall one, with the
-    strength of the prior, or by one row if it has none: a rate of 0 or 1 would cost infinitely much.
+    `book` is the query for the values of the column.
     """
+    by_fold = counts.sql(engine, name, by_fold=True)
     found = engine.run(
         "SELECT b.id, b.neg AS all_neg, b.pos AS all_pos, f.fold, f.neg, f.pos, count(*) AS n "
-        f"FROM ({counts.sql(engine, name, by_fold=True)}) f LEFT JOIN ({book}) b "
-        "ON f.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
+        f"FROM ({by_fold}) f LEFT JOIN ({book}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )
-    ids = found["id"].fill_null(column.other).to_numpy().copy()
+    folds, is_pooled = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
+    ids = found["id"].fill_null(0).to_numpy().copy()
+    ids[is_pooled] = _others(engine, counts, column, book, by_fold)[folds[is_pooled]]
     sides = {side: found[side].to_numpy() for side in ("neg", "pos")}
     rest = [found[f"all_{side}"].fill_null(0).to_numpy() - sides[side] for side in sides]
-    is_tail = np.isin(ids, column.tail) & np.asarray(found["id"].is_valid())
+    is_tail = np.isin(ids, column.tail) & ~is_pooled
     ids[is_tail] = _tail_ids(column, rest[0][is_tail], rest[1][is_tail], counts.units_per_row)
     rows = np.zeros((2, counts.folds, column.size))
     for total, part in zip(rows, sides.values(), strict=True):
-        np.add.at(total, (found["fold"].to_numpy(), ids), part * found["n"].to_numpy() / counts.units_per_row)
+        np.add.at(total, (folds, ids), part * found["n"].to_numpy() / counts.units_per_row)
     return gain_of_rest(rows, column.strength)
 
 
 def gain_of_rest(rows: NDArray[np.float64], strength: float) -> float:
-    """Return the gain from the rows of each label, fold and id."""
-    total = rows.sum()
-    overall = rows[1].sum() / total
+    """Return the gain from the rows of each label, fold and id.
+
+    Rates are pulled towards the overall one, with the strength of the prior, or by one row if it has none: a
+    rate of 0 or 1 would cost infinitely much.
+    """
+    overall = rows[1].sum() / rows.sum()
     told = 0.0
     for fold in range(rows.shape[1]):
         here = rows[:, fold]
         neg, pos = rows.sum(axis=1) - here
-        # One row more at the overall rate, in case that all others have one label.
-        base = (pos.sum() + overall) / (neg.sum() + pos.sum() + 1)
-        rates = Prior(base, strength or 1.0).rates(neg, pos)
-        told += here[0] @ np.log((1 - rates) / (1 - base)) + here[1] @ np.log(rates / base)
-    return float(told / total)
+        told += gained(Prior(overall, strength or 1.0).rates(neg, pos), overall, *here).sum()
+    return float(told / rows.sum())
+
+
+def gained(
+    rates: NDArray[np.float64], base: float, neg: NDArray[np.float64], pos: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return by how much rates predict so many rows of each id better than the base rate does, in nats."""
+    rates = np.clip(rates, _LEAST_RATE, 1 - _LEAST_RATE)
+    return neg * np.log((1 - rates) / (1 - base)) + pos * np.log(rates / base)
 
 
 def _tail_ids(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
@@ -200,15 +237,19 @@ def _tail_ids(column: BookColumn, neg: Units, pos: Units, units_per_row: int) ->
 
 
 @kernel
-def _resolve(places: Ids, folds: Ids, ids: Ids, starts: Units, row_folds: Ids, row_ids: Ids) -> Ids:
-    """Return the id of each place: that of its fold, if the value has rows there."""
+def _resolve(places: Ids, folds: Ids, ids: Ids, starts: Units, row_folds: Ids, row_ids: Ids) -> tuple[Ids, int]:
+    """Return the id of each place: that of its fold, if the value has rows there; and how often it has none."""
     found = np.empty(places.size, np.int32)
+    n_strange = 0
     for i in range(places.size):
         place = places[i]
         found[i] = ids[place] if place >= 0 else -1
         if place >= 0:
+            is_strange = folds[i] >= 0 and starts[place] < starts[place + 1]
             for j in range(starts[place], starts[place + 1]):
                 if row_folds[j] == folds[i]:
                     found[i] = row_ids[j]
+                    is_strange = False
                     break
-    return found
+            n_strange += is_strange
+    return found, n_strange

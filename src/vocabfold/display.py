@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for what is shown alone, the steps are not loaded
     from vocabfold.evaluation import Evaluation
     from vocabfold.transform import Transformed
 
+_MAX_NAMED = 20  # columns in a note
 _MAX_WIDTH = 60  # characters of a cell
 _TEXTS = ("column", "kind", "examples")  # the heads of columns that hold no numbers
 
@@ -60,6 +61,13 @@ def machine(result: dict[str, Any]) -> None:
     line(json.dumps(_in_json(result), indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
+def left_out(names: Sequence[str]) -> None:
+    """Say which columns were not folded because nobody named them."""
+    if names:
+        listed = ", ".join(shown(name) for name in names[:_MAX_NAMED]) + ", ..." * (len(names) > _MAX_NAMED)
+        sys.stderr.write(f"note: not text, so left as they are: {listed} (to fold them, name all --features)\n")
+
+
 def counts(path: str, counted: Counts, as_json: bool) -> None:
     """Print what was counted."""
     n_values = counted.n_values
@@ -79,6 +87,7 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
 
 def book(path: str, found: Codebook, as_json: bool, written: Transformed | None = None) -> None:
     """Print what a codebook keeps, by column and in all; and the rows that were encoded with it."""
+    left_out(found.left_out)
     if as_json:
         paths = {} if written is None else {"train_out": [str(file) for file in written.paths]}
         machine({"codebook": path, **_facts(found), **paths})
@@ -124,9 +133,11 @@ def _unused(found: Codebook) -> str:
         return ""
     if found.settings["aim"] == "information":
         return " (more would keep no more)"
-    if found.settings["private_from"] == found.settings["private_min"]:
-        return f" (no other value has {number(found.settings['private_min'], 'row')})"
-    return " (the next values, of equal rows, are too many)"
+    least = max(found.settings["private_min"], found.settings["min_count"])
+    if found.settings["private_from"] in (None, least):
+        other = " other" if found.n_private else ""
+        return f" (no{other} value has {number(least, 'row')}: --private-min)"
+    return " (tails need fewer than they may have, or the next values, of equal rows, are too many)"
 
 
 def _written(written: Transformed) -> str:
@@ -134,8 +145,13 @@ def _written(written: Transformed) -> str:
     return f"{number(written.rows, 'row')} -> {printable(str(written.paths[0]))}{more}"
 
 
-def evaluation(found: Evaluation, as_json: bool) -> None:
-    """Print what a codebook tells about new rows, by column and in all."""
+def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bool:
+    """Print what a codebook tells about new rows, by column and in all; return whether it is enough."""
+    problem = ""
+    if fail_below is not None and found.is_fitted:
+        problem = "these seem to be the rows that the codebook was fitted on, which tell nothing about others"
+    elif fail_below is not None and not found.gain >= fail_below:
+        problem = f"the gain of {found.gain:.4g} nats per row is below {fail_below:.4g}"
     names = ("kept", "out_of_fold", "information", "gain")
     if as_json:
         columns = {
@@ -144,8 +160,8 @@ def evaluation(found: Evaluation, as_json: bool) -> None:
             for name, column in found.items()
         }
         about = {name: getattr(found, name) for name in ("rows", "rate", "rate_at_fit", *names)}
-        machine({**about, "warnings": found.warnings, "columns": columns})
-        return
+        machine({"passed": not problem, **about, "warnings": found.warnings, "columns": columns})
+        return not problem
     has_folds = found.out_of_fold is not None
     heads = [
         "column",
@@ -176,9 +192,14 @@ def evaluation(found: Evaluation, as_json: bool) -> None:
     rows.append(["all", *figures, *[""] * (len(heads) - len(figures) - 1)])
     table(heads, rows)
     rates = f"{100 * found.rate:.1f} % positive, {100 * found.rate_at_fit:.1f} % at fit"
-    line(f"\n{number(found.rows, 'row')}, {rates}; information and gain in nats per row")
+    line(
+        f"\n{number(found.rows, 'row')}, {rates}; in nats per row, and summed over the columns in the last line"
+    )
     for text in found.warnings:
         sys.stderr.write(f"warning: {printable(in_options(text))}\n")
+    if problem:
+        sys.stderr.write(f"failed: {problem}.\n")
+    return not problem
 
 
 def transformed(written: Transformed, digest: str, as_json: bool) -> None:

@@ -16,6 +16,8 @@ from vocabfold.kinds import as_kind, is_comparable, kind_of
 from vocabfold.lookup import Index
 from vocabfold.progress import track
 
+DIGEST = b"vocabfold.digest"  # a key in the metadata of Parquet files, and of the columns that hold ids
+
 Ids = NDArray[np.int32]
 AnyIndex = Index | FoldedIndex
 
@@ -28,6 +30,7 @@ class Encoder:
     indexes: Mapping[str, AnyIndex]
     offsets: Mapping[str, int]  # what is added to the ids
     unseen: dict[str, int] = field(default_factory=dict)  # values that were not in the codebook
+    strange: dict[str, int] = field(default_factory=dict)  # rows that were not counted in their fold
 
     def ids(self, name: str, values: pa.Array, folds: Ids | None = None) -> Ids:
         """Return the ids of values of a column, whose kind was checked before, in the folds of their rows."""
@@ -35,11 +38,15 @@ class Encoder:
         index = self.indexes[name]
         if isinstance(index, FoldedIndex):
             assert folds is not None
-            ids = index.resolve(ids, folds)
+            ids, n_strange = index.resolve(ids, folds)
+            self.strange[name] = self.strange.get(name, 0) + n_strange
         n_unseen = int((ids < 0).sum())
         if n_unseen:
             self.unseen[name] = self.unseen.get(name, 0) + n_unseen
+            is_unseen = ids < 0
             ids = self.book.resolved(name, ids, values)
+            if isinstance(index, FoldedIndex):
+                ids[is_unseen] = index.others[folds[is_unseen]]  # type: ignore[index]
         return ids + np.int32(self.offsets[name]) if self.offsets[name] else ids
 
     def _find(self, name: str, values: pa.Array) -> Ids:
@@ -55,6 +62,13 @@ class Encoder:
         ids = self.indexes[name].find(converted[0])
         ids[converted[1]] = -1
         return ids
+
+
+def check_values(book: Codebook, schema: pa.Schema, place: str) -> None:
+    """Refuse columns that were transformed before, by what is noted in a Parquet file."""
+    for name in book.features:
+        if DIGEST in (schema.field(name).metadata or {}):
+            raise InputError(f"column {name!r} of {place} holds ids already; give the rows as they were.")
 
 
 def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:

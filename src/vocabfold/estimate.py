@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 _WEAKEST, _STRONGEST = 1e-3, 1e9  # strengths, in rows, that are told from none and from an infinite one
+_FARTHEST = 30.0  # the logit of a mean that is told from 0 and 1
 _GRID = np.linspace(math.log(_WEAKEST), math.log(_STRONGEST), 25)
 _DIGITS = 6  # that are kept of a prior, so that no rounding of a machine shows in a codebook
 
@@ -70,23 +71,27 @@ def most_likely(neg: Floats, pos: Floats, n_values: NDArray[np.int64]) -> Prior:
     def loss(point: Floats) -> tuple[float, Floats]:
         """Return minus the likelihood beyond that of one rate for all, in nats, and its slopes."""
         logit, log_strength = point
-        mean, strength = special.expit(logit), math.exp(log_strength)
-        told, by_mean, by_strength = excess(mean, strength)
+        mean, rest, strength = special.expit(logit), special.expit(-logit), math.exp(log_strength)
+        told, by_mean, by_strength = excess(mean, rest, strength)
         base = all_pos * special.log_expit(logit) + all_neg * special.log_expit(-logit)
-        slope = all_pos * (1 - mean) - all_neg * mean + mean * (1 - mean) * by_mean
+        slope = all_pos * rest - all_neg * mean + mean * rest * by_mean
         return entropy - base - told, -np.array([slope, strength * by_strength])
 
-    # A coarse look over all strengths first: a far start could end beside the best one.
-    start = np.array([special.logit(all_pos / rows), 0.0])
-    starts = [np.array([start[0], log_strength]) for log_strength in _GRID]
+    # A coarse look first, at the rate of all rows and the mean rate of all values, with all strengths: a far
+    # start could end beside the best one.
+    of_values = float((pos / (neg + pos)) @ n_values / n_values.sum())
+    means = [min(max(special.logit(mean), -_FARTHEST), _FARTHEST) for mean in (all_pos / rows, of_values)]
+    starts = [np.array([logit, log_strength]) for logit in means for log_strength in _GRID]
     found = min(starts, key=lambda point: loss(point)[0])
-    bounds = [(None, None), (_GRID[0], _GRID[-1])]
+    bounds = [(-_FARTHEST, _FARTHEST), (_GRID[0], _GRID[-1])]
     best = optimize.minimize(loss, found, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 0}).x
     if -loss(best)[0] <= math.log(rows) / 2 or best[1] >= _GRID[-1]:
         return alike
     # Near the best point the likelihood is flat, and only its slopes tell the last digits.
-    polished = optimize.root(lambda point: loss(point)[1], best, tol=1e-12)
-    if polished.success and _GRID[0] < polished.x[1] < _GRID[-1] and loss(polished.x)[0] < loss(best)[0] + 1e-6:
+    low, high = np.transpose(bounds)
+    polished = optimize.root(lambda point: loss(np.clip(point, low, high))[1], best, tol=1e-12)
+    is_inside = bool(((low < polished.x) & (polished.x < high)).all())
+    if polished.success and is_inside and loss(polished.x)[0] < loss(best)[0] + 1e-6:
         best = polished.x
     mean = special.expit(best[0])
     return Prior(_rounded(mean, 1 - mean), _significant(math.exp(best[1])))
@@ -94,7 +99,7 @@ def most_likely(neg: Floats, pos: Floats, n_values: NDArray[np.int64]) -> Prior:
 
 def _excess(
     neg: Floats, pos: Floats, n_values: NDArray[np.int64]
-) -> Callable[[float, float], tuple[float, float, float]]:
+) -> Callable[[float, float, float], tuple[float, float, float]]:
     """Return what gives the likelihood beyond one rate for all, and its slopes by logit(mean) and strength.
 
     With A(x; a) = ln Gamma(a + x) - ln Gamma(a) - x ln a, which is 0 for a value seen once, it is the sum over
@@ -102,14 +107,14 @@ def _excess(
     """
     tables = [_distinct(side, n_values) for side in (pos, neg, neg + pos)]
 
-    def excess(mean: float, strength: float) -> tuple[float, float, float]:
-        shares = mean, 1 - mean, 1.0
+    def excess(mean: float, rest: float, strength: float) -> tuple[float, float, float]:
+        shares = mean, rest, 1.0
         values, slopes = [], []
         for (x, weights), share in zip(tables, shares, strict=True):
             a = share * strength
             values.append(float(weights @ (special.gammaln(a + x) - special.gammaln(a) - x * math.log(a))))
             slopes.append(float(weights @ (special.digamma(a + x) - special.digamma(a) - x / a)))
-        by_strength = mean * slopes[0] + (1 - mean) * slopes[1] - slopes[2]
+        by_strength = mean * slopes[0] + rest * slopes[1] - slopes[2]
         return values[0] + values[1] - values[2], strength * (slopes[0] - slopes[1]), by_strength
 
     return excess

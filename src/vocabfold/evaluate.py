@@ -13,21 +13,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vocabfold import checks
 from vocabfold.codebook import Codebook
 from vocabfold.columns import BookColumn
 from vocabfold.counting import count
 from vocabfold.counts import Counts
+from vocabfold.crossfit import gained
+from vocabfold.encoding import check_values
+from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import source
 from vocabfold.errors import InputError
 from vocabfold.evaluation import ColumnEvaluation, Evaluation, warnings_of
 from vocabfold.folding import total
-from vocabfold.kinds import KINDS, is_comparable
+from vocabfold.kinds import is_comparable
 from vocabfold.order import order
 from vocabfold.progress import track
 
 _NORMAL = 1.96  # standard errors on either side that hold 95 % of all cases
-_EXACT_TEXTS = ("integer", "date")  # kinds whose values can be written back as they stood in a text file
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +50,10 @@ def evaluate(
     limit = parse_memory(memory_limit) or book.memory_limit
     with Engine(limit) as engine:
         found = source(engine, data, preset)
-        has_texts, place = found.has_header, found.name
+        place = found.name
+        checks.known("column", book.features, found.names, found.place)
+        if files.are_paths(data) and not found.is_text:
+            check_values(book, found.stream(book.features, {}, False).schema, place)
     counts = count(
         data,
         book.label if label is None else label,
@@ -57,44 +63,42 @@ def evaluate(
         drop_null_labels=drop_null_labels,
         preset=preset,
         memory_limit=limit,
+        _texts=[name for name, column in book.columns.items() if column.kind == "text"],
     )
-    casts = _casts(book, counts, has_texts, place)
+    _check_kinds(book, counts, place)
     base = book.pos / (book.neg + book.pos)
     columns = {}
     with Engine(limit) as engine:
         for name in track(book.features, "evaluating", engine.progress):
-            at_fit, once = _at_fit(engine, book, name)
-            now, shares = _now(engine, book, counts, name, casts[name])
+            at_fit, once, pooled = _at_fit(engine, book, name)
+            now, shares = _now(engine, book, counts, name)
+            expected = (once.sum() + pooled) / at_fit.sum()
+            shares = np.append(shares, expected)
             columns[name] = _judged(book.columns[name], base, at_fit, once, now, shares, counts.units_per_row)
     warnings = []
-    if any(book.knows(read) for read in counts.fingerprints):
-        warnings.append(f"the codebook was fitted on {place}: evaluate it on other rows.")
+    is_fitted = any(book.knows(read) for read in counts.fingerprints)
+    if is_fitted:
+        warnings.append(f"{place} seems to be what the codebook was fitted on: evaluate it on other rows.")
     for name, column in columns.items():
         warnings += warnings_of(book, name, column)
     rate = counts.pos / (counts.neg + counts.pos)
-    return Evaluation(columns, counts.rows, rate, base, tuple(warnings))
+    return Evaluation(columns, counts.rows, rate, base, is_fitted, tuple(warnings))
 
 
-def _casts(book: Codebook, counts: Counts, has_texts: bool, place: str) -> dict[str, str]:
-    """Return the SQL types in which values are compared with the codebook, or say why they cannot be."""
-    casts, problems = {}, []
-    for name, column in book.columns.items():
-        found, kind = counts.kinds[name], column.kind
-        # In a text file, the codebook says whether digits are text.
-        is_text = has_texts and kind == "text" and found in _EXACT_TEXTS
-        if not (is_text or is_comparable(found, kind)):
-            problems.append(
-                f"column {name!r} holds {found} in {place}, and {kind} in the codebook; values of another type "
-                "never match, so convert it first."
-            )
-        casts[name] = KINDS["text"].sql if is_text or found == "missing" else KINDS[found].sql
+def _check_kinds(book: Codebook, counts: Counts, place: str) -> None:
+    """Refuse columns whose values cannot be in the codebook, all together."""
+    problems = [
+        f"column {name!r} holds {counts.kinds[name]} in {place}, and {column.kind} in the codebook; values of "
+        "another type never match, so convert it first."
+        for name, column in book.columns.items()
+        if not is_comparable(counts.kinds[name], column.kind)
+    ]
     if problems:
         raise InputError(" ".join(problems))
-    return casts
 
 
-def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats]:
-    """Return the rows of each id at fit by label, pooled ones included, and those of values seen once."""
+def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, float]:
+    """Return the rows of each id at fit by label, pooled ones included; of values seen once; of pooled ones."""
     column = book.columns[name]
     once = f"sum(neg + pos) FILTER (neg + pos <= {book.units_per_row})"
     found = engine.run(
@@ -104,15 +108,13 @@ def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats]:
     units = np.zeros((3, column.size), np.int64)
     for side, sums in zip(("neg", "pos", "once"), units, strict=True):
         sums[found["id"].to_numpy()] = found[side].to_numpy()
-    for total_units, sums in zip((book.neg, book.pos), units, strict=False):
-        sums[column.other] += total_units - sums.sum()
+    pooled = [book.neg - units[0].sum(), book.pos - units[1].sum()]
+    units[:2, column.other] += pooled
     rows = units / book.units_per_row
-    return rows[:2], rows[2]
+    return rows[:2], rows[2], sum(pooled) / book.units_per_row
 
 
-def _now(
-    engine: Engine, book: Codebook, counts: Counts, name: str, cast: str
-) -> tuple[NDArray[np.int64], Floats]:
+def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDArray[np.int64], Floats]:
     """Return the units of each id in the new rows, by label, and the shares unseen, rare and missing."""
     column = book.columns[name]
     few = book.settings["private_min"] * book.units_per_row
@@ -120,7 +122,7 @@ def _now(
         f"SELECT coalesce(b.id, {column.other}) AS id, b.id IS NULL AS is_unseen, "
         f"coalesce(b.neg + b.pos < {few}, false) AS is_rare, c.value IS NULL AS is_missing, "
         "sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
-        f"FROM (SELECT value::{cast} AS value, neg, pos FROM ({counts.sql(engine, name)})) c "
+        f"FROM ({counts.sql(engine, name)}) c "
         f"LEFT JOIN ({book.store.sql(engine, name)}) b ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )
     units = np.zeros((2, column.size), np.int64)
@@ -150,10 +152,12 @@ def _judged(
         rates = np.full(rates.size, base)  # all alike, up to rounding
     elif column.strength == 0:  # a row more at the overall rate: a rate of 0 or 1 would cost infinitely much
         rates = (rates * rows_at_fit + base) / (rows_at_fit + 1)
-    gains = np.log((1 - rates) / (1 - base)), np.log(rates / base)
     n = rows.sum()
-    gain = float(sum(side @ gained for side, gained in zip(now, gains, strict=True)) / n)
-    squares = sum(side @ gained**2 for side, gained in zip(now, gains, strict=True)) / n
+    ones, zeros = np.ones(rates.size), np.zeros(rates.size)
+    gains = np.array(
+        [gained(rates, base, ones, zeros), gained(rates, base, zeros, ones)]
+    )  # of a row of each label
+    gain, squares = float((now * gains).sum() / n), float((now * gains**2).sum() / n)
     # As many new rows have values that were never seen as old ones had values seen once (good1953).
     expected = rows_at_fit - once
     expected[column.other] += once.sum()
@@ -169,13 +173,11 @@ def _judged(
         out_of_fold=column.gain,
         information=total(order(units[0], units[1])),
         gain=gain,
-        error=math.sqrt(max(0.0, float(squares) - gain * gain) / max(n - 1, 1)),
+        error=math.sqrt(max(0.0, squares - gain * gain) / max(n - 1, 1)),
         unseen=float(shares[0]),
         rare=float(shares[1]),
         missing=float(shares[2]),
-        expected_unseen=float(
-            (once.sum() + (rows_at_fit[column.other] if column.n_pooled else 0)) / rows_at_fit.sum()
-        ),
+        expected_unseen=float(shares[3]),
         drift=_drift(expected, rows),
         miscalibration=float((rows[has_rows] @ shift[has_rows]) / n),
         n_off=int(np.count_nonzero(off[has_rows])),

@@ -12,9 +12,10 @@ import pyarrow as pa
 from vocabfold.checks import number
 from vocabfold.codebook import Codebook
 
-_NORMAL = 1.96  # standard errors on either side that hold 95 % of all cases
+_CLEAR = 3  # standard errors that are not chance, in one of many columns
 _FEW_VALUES = 100  # of a column of numbers or dates that has an order to keep
 _NEARLY_UNIQUE, _NEARLY_ALL = 0.5, 0.9  # values per row, and the share of all there is to know about the label
+_TOO_MUCH = 0.7  # of all there is to know, on new rows
 _MUCH_DRIFT = 0.25  # of the population stability index, beyond what chance gives
 _MORE_UNSEEN = 0.1  # of the rows, beyond those expected
 _LEAST = 1e-4  # nats that are worth a warning
@@ -36,8 +37,8 @@ class ColumnEvaluation:
         By how much the rates of the ids at fit predict the new labels better than the overall rate at fit does
         (mean difference of log-losses; it may be negative), and its standard error.
     unseen, rare, missing : float
-        Shares of the new rows whose value is not in the codebook; is in it, with fewer rows than a private
-        value needs; is missing.
+        Shares of the new rows whose value is not in the codebook; is in it, with fewer than `private_min` rows;
+        is missing.
     expected_unseen : float
         The share unseen that is to be expected of rows like those at fit.
     drift : float
@@ -76,6 +77,8 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
         Rows, by weight.
     rate, rate_at_fit : float
         The share of positive labels among them, and among the rows of the codebook.
+    is_fitted : bool
+        The rows, or some of them, are known to be those that the codebook was fitted on.
     kept, information, gain, out_of_fold : float
         Sums over the columns, which may overlap in what they tell.
     warnings : tuple of str
@@ -86,6 +89,7 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
     rows: int | float
     rate: float
     rate_at_fit: float
+    is_fitted: bool
     warnings: tuple[str, ...]
 
     @property
@@ -155,15 +159,15 @@ def _telling_too_much(book: Codebook, name: str, found: ColumnEvaluation) -> Ite
     n_values = column.n_values + column.n_pooled
     if column.total >= _NEARLY_ALL * entropy and n_values >= _NEARLY_UNIQUE * book.rows:
         shares = f"{number(n_values, 'value')} in {number(book.rows, 'row')}"
-        yield f"is nearly unique ({shares}), so it repeats the labels of the rows at fit; leave it out"
-    elif found.information >= _NEARLY_ALL * entropy:
+        yield f"is nearly unique ({shares}), so all it can tell are the labels of the rows at fit; leave it out"
+    elif found.information >= _TOO_MUCH * entropy:
         share = f"{100 * found.information / entropy:.0f} % of all there is to know"
         yield f"gives the label away ({share}); make sure that it is known before the label is"
 
 
 def _not_holding(book: Codebook, found: ColumnEvaluation) -> Iterator[str]:
     promised = found.kept if found.out_of_fold is None else found.out_of_fold
-    if promised > _LEAST and found.gain < promised / 2 and promised - found.gain > _NORMAL * found.error:
+    if promised > _LEAST and found.gain < promised / 2 and promised - found.gain > _CLEAR * found.error:
         where, remedy = "at fit", "raise min_count, or leave it out"
         if found.out_of_fold is not None:  # so it is not chance
             where, remedy = "on rows of other folds at fit", "fit on newer rows, or leave it out"

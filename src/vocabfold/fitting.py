@@ -122,7 +122,7 @@ def fit(
     Examples
     --------
     >>> import pyarrow as pa
-        >>> import vocabfold as vf
+    >>> import vocabfold as vf
     >>> rows = pa.table({"site": ["a", "b", "a", "c"] * 9, "click": [1, 0, 1, 1] * 9})
     >>> book = vf.fit(vf.count(rows, "click"), budget=2, aim="information")
     >>> book
@@ -156,7 +156,8 @@ def fit(
             for name in track(counts.features, "fitting", engine.progress)
         }
         if is_model:
-            ids = split(pairs, None if budget == AUTO else int(budget), private_min, tail, is_own)
+            least = max(private_min, min_count)
+            ids = split(pairs, None if budget == AUTO else int(budget), least, tail, is_own)
         else:
             ids = Split.of_information(int(budget) - is_own * len(pairs), is_own)
         folds, gap = _fold(pairs, ids, method, allocation)
@@ -166,7 +167,7 @@ def fit(
                 of_column,
                 ids.tail(of_column),
                 folds.get(name),
-                _private(engine, counts, name, max(ids.least, min_count * counts.units_per_row)),
+                _private(engine, counts, name, ids.least),
                 is_apart=ids.is_apart,
                 is_last=is_own,
             )
@@ -178,7 +179,7 @@ def fit(
             for name in track(counts.features, "trying other folds", engine.progress):
                 sql = store.sql(engine, name)
                 columns[name] = replace(columns[name], gain=gain(engine, counts, name, columns[name], sql))
-    kept = math.fsum(_kept(pairs[name], column, folds.get(name)) for name, column in columns.items())
+    kept = math.fsum(_kept(pairs[name], column, folds.get(name), is_own) for name, column in columns.items())
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     has_private = any(column.n_private for column in columns.values())
@@ -191,7 +192,7 @@ def fit(
             "method": method,
             "allocation": allocation,
             "budget": budget if budget == AUTO else int(budget),
-            "smoothing": smoothing,
+            "smoothing": smoothing if smoothing in (AUTO, 0) else float(smoothing),
             "min_count": int(min_count),
             "private_min": int(private_min),
             "private_from": in_rows(ids.least, counts.units_per_row) if has_private else None,
@@ -207,6 +208,7 @@ def fit(
         sources=counts.sources,
         fingerprints=counts.fingerprints,
         memory_limit=counts.memory_limit,
+        left_out=counts.left_out,
     )
 
 
@@ -271,7 +273,7 @@ def _fold(
     if not curves:
         return {}, 0.0
     first = next(iter(pairs.values()))
-    if ids.n_tail < 0:
+    if ids.n_tail is None:
         n_rows = first.n_units / first.units_per_row
         best = exact.at_price(list(curves.values()), math.log(n_rows) / (2 * n_rows), first.mass)
         folds, gap = [cut(*parts) for parts in zip(curves.values(), best.cuts, best.floors, strict=True)], 0.0
@@ -280,9 +282,11 @@ def _fold(
     return dict(zip(curves, folds, strict=True)), gap
 
 
-def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None) -> float:
-    """Return what a column keeps in the masses that were folded."""
-    return column.information if pairs.is_plain or fold is None else fold.information
+def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None, is_apart: bool) -> float:
+    """Return what a column keeps in the masses that were folded, per row."""
+    if pairs.is_plain or fold is None:
+        return column.information
+    return fold.information * (1 - is_apart * sum(pairs.pool) / pairs.n_units)
 
 
 def _private(engine: Engine, counts: Counts, name: str, least: int) -> pa.Table:

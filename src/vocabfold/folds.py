@@ -161,11 +161,13 @@ def shown_gap(result: Result) -> str:
 
 def share_kept(result: Result) -> str:
     """Return the share of information kept, with so many digits that a loss shows."""
-    if result.loss == 0:
+    if result.loss == 0 or not result.total:
         return "100 %"
     lost = result.loss / result.total
     if lost < _ROUNDING:
         return "nearly 100 %"
+    if lost > 1 - _ROUNDING:
+        return "0 %"
     return f"{100 * (1 - lost):.{max(1, -math.floor(math.log10(lost)) - 1)}f} %"
 
 

@@ -14,21 +14,24 @@ _OPTIONS = {  # what messages of the library call an option
     "label is missing": "--label is missing",
     "drop_null_labels=True": "--drop-null-labels",
     "with positive=.": "with --positive.",
-    "memory_limit": "--memory",
+    "raise memory_limit": "raise --memory",
+    "memory_limit must be": "--memory must be",
     "overwrite=True": "--force",
     "(only_ids)": "(--only-ids)",
     "use fit_transform, or transform(..., counts=) with counts by fold": "use 'vocabfold fit --train-out', or "
     "'vocabfold transform --counts' with counts by fold",
     "give these as counts=": "give these with --counts",
     "count the rows with folds=5, say": "count the rows with --folds 5, say",
-    "fold_column": "--fold-column",
-    "min_count": "--min-count",
-    "private_min": "--private-min",
+    "with a fold_column": "with a --fold-column",
+    "with that fold_column": "with that --fold-column",
+    "raise min_count": "raise --min-count",
     "aim='model'": "--aim model",
     "budget='auto'": "--budget auto",
     "load it with vf.load_counts": "give it to 'vocabfold fit'",
     "load it with vf.load": "give it to 'vocabfold transform'",
 }
+# Messages begin with the name of the option that they are about.
+_NAMES = "aim|allocation|budget|fold_column|fold_seed|folds|method|min_count|preset|private_min|smoothing|tail"
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 )
@@ -132,4 +135,4 @@ def in_options(message: str) -> str:
     """Return a message of the library in the words of the command line."""
     for word, option in _OPTIONS.items():
         message = message.replace(word, option)
-    return message
+    return re.sub(rf"^({_NAMES})(?= )", lambda found: f"--{found[1].replace('_', '-')}", message)

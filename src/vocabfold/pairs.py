@@ -97,7 +97,7 @@ class Pairs:
             rates = np.append(rates, self.pool_rate)
         if self.is_plain:  # rates are compared exactly
             return order(self.rounded(neg), self.rounded(pos))
-        masses = np.rint((neg + pos) * (self.mass / self.n_units))
+        masses = np.maximum(1, np.rint((neg + pos) * (self.mass / self.n_units)))
         positive = np.rint(masses * rates)
         distinct, position = np.unique(rates, return_inverse=True)
         sums = [np.bincount(position, side, distinct.size) for side in (masses - positive, positive)]

@@ -22,7 +22,7 @@ class Split:
     """Which values are private, how many ids the tails get, and whether the pools are kept apart."""
 
     least: int  # units that make a value private
-    n_tail: int  # ids of all tails; -1: as many as pay for themselves
+    n_tail: int | None  # ids of all tails; None: as many as pay for themselves
     is_apart: bool  # pooled values have an id of their own, and are not folded with the tail
 
     @classmethod
@@ -44,7 +44,7 @@ def split(pairs: Mapping[str, Pairs], budget: int | None, private_min: int, tail
     columns = list(pairs.values())
     least = private_min * columns[0].units_per_row
     if budget is None:
-        return Split(least, -1, is_apart=True)
+        return Split(least, None, is_apart=True)
     kept = [column.units[~column.is_rare] for column in columns]
     has_pool = [own or bool(column.is_rare.any()) for column in columns]
     is_apart = own or sum(has_pool) + sum(units.size > 0 for units in kept) <= budget

@@ -12,7 +12,7 @@ from vocabfold.counting import count
 from vocabfold.engines import files, frames
 from vocabfold.errors import InputError
 from vocabfold.fitting import check_options, fit
-from vocabfold.targets import check_out
+from vocabfold.outputs import check_out
 
 
 def fit_transform(
@@ -59,7 +59,7 @@ def fit_transform(
     out : path, optional
         As for `Codebook.transform`; without it, data must be a frame.
     folds : int
-        As for `count`, at least 2.
+        As for `count`, at least 2; a `fold_column` tells itself how many there are.
     fold_seed, fold_column
         As for `count`.
     offset_ids, only_ids, overwrite
@@ -114,7 +114,8 @@ def fit_transform(
             "fit_transform reads the rows twice, in their order, from files or a frame, got "
             f"{type(data).__name__}; write it to a Parquet file first."
         )
-    if frames.is_lazy(data):
+    is_lazy = frames.is_lazy(data)
+    if is_lazy:
         with frames.reading(frames.described(data)):
             data = data.collect()
     check_out(data, out, preset, overwrite=overwrite)
@@ -142,4 +143,4 @@ def fit_transform(
         preset=preset,
         overwrite=overwrite,
     )
-    return book, encoded
+    return book, encoded.lazy() if is_lazy and out is None else encoded

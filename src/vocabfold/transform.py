@@ -20,11 +20,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from vocabfold import checks, targets
+from vocabfold import checks, outputs
 from vocabfold.codebook import Codebook
 from vocabfold.counts import Counts
 from vocabfold.crossfit import Folds
-from vocabfold.encoding import AnyIndex, Encoder, Ids, check_kinds, loaded
+from vocabfold.encoding import DIGEST, AnyIndex, Encoder, Ids, check_kinds, check_values, loaded
 from vocabfold.engines import files, fingerprints, frames, streams, writing
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Source, source
@@ -33,7 +33,8 @@ from vocabfold.engines.text import PRESETS
 from vocabfold.errors import InputError
 from vocabfold.progress import track
 
-DIGEST, OFFSET_IDS = b"vocabfold.digest", b"vocabfold.offset_ids"  # keys in the metadata of a Parquet file
+OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
+_MANY_STRANGE = 0.05  # of the rows, that were not counted in their fold
 _PIECE = 2**16  # values of a frame that a thread looks up at a time
 _OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches need; of what is left,
 _KEPT_SHARE = 1 / 2  # the part for the values of the codebook,
@@ -131,7 +132,7 @@ def transform(
         raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
     folds = None
     if counts is not None:
-        folds = Folds.of(book, counts, fold_column)
+        folds = Folds.of(book, counts, fold_column, limit)
     elif fold_column is not None:
         raise InputError("fold_column is for the rows of counts with folds; give these as counts=.")
     plan = Plan(book, bool(offset_ids), only_ids, overwrite, folds)
@@ -141,7 +142,7 @@ def transform(
 def _of_frame(plan: Plan, data: Any) -> Any:
     """Return a frame like the one given."""
     book = plan.book
-    targets.check_frame(data)
+    outputs.check_frame(data)
     if frames.is_lazy(data):
         with frames.reading(frames.described(data)):
             data = data.collect()
@@ -153,8 +154,8 @@ def _of_frame(plan: Plan, data: Any) -> Any:
         raise InputError(f"{place} has the column {twice[0]!r} twice; rename one of them.")
     table = frames.to_arrow(data, book.features)
     check_kinds(book, table.schema, place)
-    is_known = any(print.startswith(f"{table.num_rows} rows ") for read in book.fingerprints for print in read)
-    if is_known or plan.folds:
+    begin = f"{table.num_rows} rows "
+    if plan.folds or any(part.startswith(begin) for read in book.fingerprints for part in read):
         _check_rows(plan, fingerprints.of_frame(data, book.features), place)
     folds = _folds_of_frame(plan.folds, data, table.num_rows) if plan.folds else None
     plan.kept.update({name: plan.load(name) for name in book.features})
@@ -168,6 +169,7 @@ def _of_frame(plan: Plan, data: Any) -> Any:
     else:  # a few rows: threads would take longer to begin
         found = [encoder.ids(*piece) for piece in pieces]
     ids: dict[str, list[Ids]] = {name: [np.empty(0, np.int32)] for name in book.features}
+    _check_folds(plan, encoder.strange, table.num_rows, place)
     for (name, *_), of_piece in zip(pieces, found, strict=True):
         ids[name].append(of_piece)
     return frames.replaced(data, {name: np.concatenate(parts) for name, parts in ids.items()}, plan.only_ids)
@@ -198,9 +200,24 @@ def _check_rows(plan: Plan, known: tuple[str, ...], place: str) -> None:
         plan.folds.check(known, place)
     elif plan.book.knows(known):
         warnings.warn(
-            f"the codebook was fitted on {place}: its ids tell the labels of these rows, and a model that is "
-            "trained on them trusts rare values too much; use fit_transform, or transform(..., counts=) with "
-            "counts by fold, or fit on older rows.",
+            f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
+            "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
+            "counts=) with counts by fold, or fit on older rows.",
+            stacklevel=5,
+        )
+
+
+def _check_folds(plan: Plan, strange: Mapping[str, int], n_rows: int, place: str) -> None:
+    """Warn if many rows have values that were not counted in the fold that a column gives them.
+
+    A few may: rows without a label, or of weight 0, are not counted.
+    """
+    name = max(strange, key=lambda name: strange[name], default="")
+    if plan.fold_column and strange.get(name, 0) > _MANY_STRANGE * n_rows:
+        warnings.warn(
+            f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that was not "
+            "counted in their fold: if these are other rows, or their folds have changed, ids tell labels; "
+            "give the rows and folds as they were counted.",
             stacklevel=5,
         )
 
@@ -209,10 +226,10 @@ def _of_files(
     plan: Plan, data: Any, out: str | os.PathLike[str], preset: str | None, limit: int | None
 ) -> Transformed:
     """Write a file of ids for all the data, or for each file of it."""
-    jobs = targets.jobs(data, out, preset)
+    jobs = outputs.jobs(data, out, preset)
     for _, target in jobs:
         writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
-    unseen = dict.fromkeys(plan.book.features, 0)
+    unseen, strange = dict.fromkeys(plan.book.features, 0), dict.fromkeys(plan.book.features, 0)
     needed = list(dict.fromkeys([*plan.book.features, *([plan.fold_column] if plan.fold_column else [])]))
     with Engine(limit) as engine:
         whole = source(engine, data, preset)
@@ -231,7 +248,8 @@ def _of_files(
                 for _ in track([""], f"reading {found.name}", engine.progress):
                     stream = _open(plan, found, target)
             assert stream is not None
-            n_rows += _write(engine, plan, stream, n_rows, target, found.name, unseen)
+            n_rows += _write(engine, plan, stream, n_rows, target, found.name, unseen, strange)
+    _check_folds(plan, strange, n_rows, whole.name)
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
 
 
@@ -269,9 +287,7 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
     kinds = {name: column.kind for name, column in plan.book.columns.items()}
     carried = [plan.fold_column] if plan.fold_column and plan.fold_column not in plan.book.columns else []
     stream = found.stream([*plan.book.features, *carried] if plan.only_ids else None, kinds, is_csv)
-    for name in plan.book.features:
-        if DIGEST in (stream.schema.field(name).metadata or {}):
-            raise InputError(f"column {name!r} of {found.name} holds ids already; give the rows as they were.")
+    check_values(plan.book, stream.schema, found.name)
     check_kinds(plan.book, stream.schema, found.name)
     if is_csv:
         writing.check_csv(plan.schema(stream.schema), target)
@@ -279,7 +295,14 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
 
 
 def _write(
-    engine: Engine, plan: Plan, stream: Stream, first: int, target: Path, name: str, unseen: dict[str, int]
+    engine: Engine,
+    plan: Plan,
+    stream: Stream,
+    first: int,
+    target: Path,
+    name: str,
+    unseen: dict[str, int],
+    strange: dict[str, int],
 ) -> int:
     """Write a file, whose first row has a number among all, and return its rows."""
     aside: dict[str, Path] = {}
@@ -295,7 +318,7 @@ def _write(
             n_wanted = [stream.n_rows or streams.BATCH_ROWS] * len(indexes)
             list(pool.map(lambda index, n: index.prepare(n), indexes.values(), n_wanted))
         watched = Watched(stream, first, plan.folds)
-        encoder = Encoder(plan.book, indexes, plan.offsets, unseen)
+        encoder = Encoder(plan.book, indexes, plan.offsets, unseen, strange)
         for _ in track([""], f"transforming {name}", watched.fraction):
             if is_last:
                 schema = plan.schema(stream.schema)

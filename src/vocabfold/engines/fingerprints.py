@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,38 +44,34 @@ def of_text(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _of_files(paths: Sequence[Path], found: list[str]) -> tuple[str, ...]:
-    return (*found, f"{len(paths)} files") if len(paths) > _MOST_FILES else tuple(found)
+    return (*found, f"{len(paths)}-files") if len(paths) > _MOST_FILES else tuple(found)
 
 
 def _of_parquet(path: Path, names: Sequence[str]) -> str:
     n_rows = files.footer(path)[1]
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        groups = range(file.num_row_groups)
-        ends = [_first(file, names, groups), _first(file, names, reversed(groups), from_end=True)]
-    return _of_rows(n_rows, names, ends)
+        # One column at a time: a row group has to be read as a whole, and may be large.
+        columns = {name: _ends_of(file, name) for name in names}
+    return _of_rows(n_rows, names, [pa.table({name: columns[name][end] for name in names}) for end in (0, 1)])
 
 
-def _first(
-    file: pq.ParquetFile,
-    names: Sequence[str],
-    groups: Iterator[int] | Sequence[int] | range,
-    from_end: bool = False,
-) -> pa.Table:
-    """Return the first or last rows of a file, from as few row groups as hold them."""
-    tables: list[pa.Table] = []
-    for group in groups:
-        table = file.read_row_group(group, columns=list(names)).select(list(names))
-        tables = [table, *tables] if from_end else [*tables, table]
-        if sum(table.num_rows for table in tables) >= _ROWS:
+def _ends_of(file: pq.ParquetFile, name: str) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Return the first and the last rows of a column."""
+    none = pa.chunked_array([], file.schema_arrow.field(name).type)
+    first = next(file.iter_batches(_ROWS, columns=[name]), None)
+    last: list[pa.Array] = []
+    for group in reversed(range(file.num_row_groups)):
+        last = [*file.read_row_group(group, columns=[name])[name].chunks, *last]
+        if sum(map(len, last)) >= _ROWS:
             break
-    table = pa.concat_tables(tables) if tables else file.schema_arrow.empty_table().select(list(names))
-    return table.slice(max(0, table.num_rows - _ROWS)) if from_end else table.slice(0, _ROWS)
+    end = pa.chunked_array(last) if last else none
+    return (none if first is None else pa.chunked_array([first[name]])), end.slice(max(0, len(end) - _ROWS))
 
 
 def _of_rows(n_rows: int, names: Sequence[str], ends: Sequence[pa.Table]) -> str:
     digest = hashlib.sha256()
     for table in ends:
-        for name in names:
+        for name in sorted(names):
             values = table[name].to_pylist()
             digest.update(json.dumps([name, [_text(value) for value in values]]).encode())
     return f"{n_rows} rows {digest.hexdigest()}"

@@ -6,7 +6,7 @@ Parquet files, Arrow tables and datasets are scanned in place. What can be read 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as short
@@ -52,7 +52,8 @@ class Source:
 
     name: str
     names: Sequence[str]
-    open: Callable[[Sequence[str], bool], Rows]  # (columns, are the numbers of the rows needed)
+    open: Callable[[Sequence[str], bool, Collection[str]], Rows]
+    # (columns, are the numbers of the rows needed, columns of a text file that are text in any case)
     stream: Callable[[Sequence[str] | None, Mapping[str, str], bool], Stream]
     # (columns or None for all, the kinds of those to be looked up, do all others of a text file stay text)
     fingerprints: Callable[[Sequence[str]], tuple[str, ...]] = lambda names: ()  # of what can be read again
@@ -130,9 +131,12 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         return _from_parquet(engine, source_name, paths)
     table = text.table(engine, paths, format)
 
-    def open(names: Sequence[str], numbered: bool) -> Rows:
+    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
         staged = engine.folder / "rows.parquet"
         kinds = table.stage(names, staged, ordered=numbered)
+        if format != files.JSON:  # which says what its values are
+            as_text = ("text", "text", False)
+            kinds = [as_text if name in texts else kind for name, kind in zip(names, kinds, strict=True)]
         columns = {
             name: Column(kind, KINDS[kind].read.format(f"c{i}") if kind else "NULL", type, is_number)
             for i, (name, (kind, type, is_number)) in enumerate(zip(names, kinds, strict=True))
@@ -170,7 +174,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
 
 
 def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
-    def open(names: Sequence[str], numbered: bool) -> Rows:
+    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
         first, _ = files.footer(paths[0])
         starts, types = [0], {name: {first.field(name).type} for name in names}
         for path in paths:
@@ -187,7 +191,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
                     )
                 types[name].add(type)
         if numbered and {name.lower() for name in first.names} & _NUMBERING:
-            return _from_dataset(engine, ds.dataset(paths, first)).open(names, numbered)
+            return _from_dataset(engine, ds.dataset(paths, first)).open(names, numbered, ())
         # A column of several widths is read with the widest, not with that of the first file; nanoseconds in
         # any of them must be looked at.
         is_uneven = any(len(found) > 1 for found in types.values())
@@ -207,7 +211,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
 
 
 def _from_frame(engine: Engine, data: Any) -> Source:
-    def open(names: Sequence[str], numbered: bool) -> Rows:
+    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
         table = frames.to_arrow(data, names)
         columns = {
             name: _column(name, type, f"c{i}")
@@ -237,10 +241,10 @@ def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
 
     ordered = _from_stream(engine, "the Arrow dataset", data.schema.names, read)
 
-    def open(names: Sequence[str], numbered: bool) -> Rows:
+    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
         # A scan in place does not keep the order, and DuckDB must know the types of all columns.
         if numbered or any(kind_of(type) is None for type in data.schema.types):
-            return ordered.open(names, numbered)
+            return ordered.open(names, numbered, ())
         columns = {name: _column(name, data.schema.field(name).type, identifier(name)) for name in names}
         return Rows(engine.table(data), columns, "NULL")
 
@@ -264,7 +268,7 @@ def _from_stream(
     all_names: Sequence[str],
     read: Callable[[Sequence[str]], pa.RecordBatchReader],
 ) -> Source:
-    def open(names: Sequence[str], numbered: bool) -> Rows:
+    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
         reader = read(list(names))
         types = [reader.schema.field(name).type for name in names]
         columns = {
