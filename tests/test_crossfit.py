@@ -66,6 +66,12 @@ OPTIONS = [
 ]
 
 
+def test_a_tail_may_have_rows_in_one_fold_only():
+    table = pa.table({"x": ["a", "b"] * 100 + ["rare"], "click": [0, 1, 1, 0, 1] * 40 + [1]})
+    book, ids = vf.fit_transform(table, "click", 9, smoothing=1)
+    assert ids["x"][-1].as_py() == book.ids("x", ["rare"])[0]  # its only id
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_training_rows_are_encoded_by_other_folds(options):
     table = clicks(1200)
@@ -168,7 +174,7 @@ def test_rows_with_other_folds_are_noticed(tmp_path):
         book.transform(tmp_path / "in.parquet", out=tmp_path / "out.csv", counts=counts)
     alone = table.set_column(3, "part", pa.array([1] * table.num_rows))
     counts = vf.count(alone, "click", ["site", "device"], fold_column="part")
-    with pytest.raises(vf.InputError, match=r"^all rows are in fold 1 of column 'site'; at least two folds"):
+    with pytest.raises(vf.InputError, match=r"^all rows are in one fold; at least two are needed"):
         vf.fit(counts, 60).transform(alone, counts=counts)
 
 

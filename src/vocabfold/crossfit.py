@@ -81,6 +81,9 @@ class FoldedStore:
                 f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {tail} t "
                 "ON b.id = t.id ORDER BY b.value NULLS FIRST"
             )
+            n_folds = engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py()
+            if n_folds < 2:
+                raise InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
             if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
                 raise _other_counts()
             rest = (
@@ -94,11 +97,6 @@ class FoldedStore:
                 neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
                 ids_in_fold.append(_tail_ids(column, neg, pos, self.book.units_per_row))
             others = _others(engine, self.counts, column, book, by_fold)
-        if len(np.unique(np.concatenate(folds))) == 1:
-            where = f"fold {folds[-1][0]} of column {name!r}"
-            raise InputError(
-                f"all rows are in {where}; at least two folds are needed, so count them otherwise."
-            )
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),
