@@ -106,7 +106,7 @@ def test_the_small_codebook_benchmark_runs():
 
 @pytest.mark.jit
 def test_the_small_honest_benchmark_runs():
-    out = run("-m", "benchmarks.honest.run", "--small", "--parts", "generated,noise")
+    out = run("-m", "benchmarks.honest.run", "--small", "--parts", "generated,noise,older")
     assert "recipe=model, naive" in out
     assert "recipe=model, noise column added" in out
 

@@ -6,7 +6,7 @@ folder, and its true rates are known.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -30,6 +30,7 @@ class Rows:
     features: list[str]
     numbers: list[str]
     truth: Array | None = None  # the true probabilities of the test rows, if known
+    earlier: pd.DataFrame | None = None  # rows before those of the training, for a codebook alone
 
     @property
     def labels(self) -> list[Array]:
@@ -44,6 +45,17 @@ class Rows:
             part.assign(noise=rng.integers(0, n_values, len(part)).astype(str)) for part in self.parts
         )
         return Rows(f"{self.name} + noise", parts, [*self.features, "noise"], self.numbers)
+
+    def halves(self) -> tuple["Rows", "Rows"]:
+        """Return the same table with the earlier, and with the later half of its training rows."""
+        middle = len(self.parts[0]) // 2
+        halves = self.parts[0][:middle], self.parts[0][middle:].reset_index(drop=True)
+        early, late = (replace(self, parts=(half, *self.parts[1:])) for half in halves)
+        return early, late
+
+    def after(self, early: "Rows") -> "Rows":
+        """Return the same table with the training rows of another one as its earlier rows."""
+        return replace(self, earlier=early.parts[0])
 
     def with_ids(self, kind: type) -> "Rows":
         """Return the same rows with the numbers as categories, of integers or of text."""

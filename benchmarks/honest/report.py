@@ -22,6 +22,7 @@ _TITLES = {
     "flights": "Flights: 5 columns, with hour and distance beside, in the order of time",
     "generated": "Generated rows with known rates: 5 columns",
     "noise": "A nearly unique column of noise, added for our recipe",
+    "older": "The later half of the training rows, with ids out of fold, or from the earlier half",
     "order": "Month and hour of flights, shuffled: as they are, or as ids",
     "sensitivity": "One option of our recipe changed at a time (defaults: private_min=30, tail=8, folds=5)",
 }

@@ -5,10 +5,11 @@
     python -m benchmarks.honest.run --small           the same in seconds, only printed
 
 Every recipe encodes the same training rows for the same three models. Parts: one per table; `noise` adds a
-nearly unique column of noise for our recipe; `sensitivity` changes one of its options at a time; `order` takes
-the month and hour of flights as they are, or as ids numbered by rate. A difference
-is that of the mean log-loss of the test rows to our recipe at the same budget; its standard error is that of
-the mean of the paired differences per row, and knows nothing of the luck of a training run.
+nearly unique column of noise for our recipe; `older` trains models on the later half of the training rows, with
+ids from the earlier half; `sensitivity` changes one option at a time; `order` takes the month and hour of
+flights as they are, or as ids numbered by rate. A difference is that of the mean log-loss of the test rows to
+our recipe at the same budget; its standard error is that of the mean of the paired differences per row, and
+knows nothing of the luck of a training run.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import numpy as np
 
 from benchmarks.honest.data import TABLES, Rows, generated, shuffled_flights
 from benchmarks.honest.models import MODELS, Scores, losses, score
-from benchmarks.honest.recipes import FREE, MODEL, RECIPES, NotRun, encode
+from benchmarks.honest.recipes import FREE, MODEL, OLDER, RECIPES, NotRun, encode
 from benchmarks.measure import RUNS, Row, facts, show, write_csv
 
 PACKAGES = ["vocabfold", "numpy", "pandas", "scikit-learn", "lightgbm", "torch", "khiops"]
@@ -118,6 +119,16 @@ def noise(rows: Rows, budgets: Sequence[int]) -> Iterator[Row]:
         yield from ({**row, **of_model} for of_model in found)
 
 
+def older(rows: Rows, budgets: Sequence[int]) -> Iterator[Row]:
+    """Train on the later half of the rows, with a codebook of the same half, or of the earlier one."""
+    early, late = rows.halves()
+    for budget in budgets:
+        own, other = trial(late, MODEL, budget), trial(late.after(early), OLDER, budget)
+        for recipe, found in (("out of fold", own), ("with an older codebook", other)):
+            row = {"part": "older", "budget": budget, "recipe": f"{MODEL}, later half {recipe}"}
+            yield from ({**row, **of_model} for of_model in compared(found, own))
+
+
 def sensitivity(rows: Rows, budgets: Sequence[int]) -> Iterator[Row]:
     """Change one option of our recipe at a time."""
     for budget in budgets:
@@ -140,20 +151,23 @@ def order(rows: Rows, budgets: Sequence[int]) -> Iterator[Row]:
             yield from ({**row, **of_model} for of_model in compared(of_way, found["as they are"]))
 
 
+VARIATIONS = {"noise": noise, "older": older, "sensitivity": sensitivity}
+
+
 def main() -> None:
     """Run the parts, print the rows as they come, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="the folder of the real tables; without it, a generated one")
-    parser.add_argument("--parts", help="of criteo,amazon,flights,noise,sensitivity,order; all by default")
+    parser.add_argument(
+        "--parts", help="of criteo,amazon,flights,noise,older,sensitivity,order; all by default"
+    )
     parser.add_argument("--budgets", help="for all parts, such as 500,2000")
     parser.add_argument("--small", action="store_true", help="a small generated table, one budget")
     parser.add_argument("--out", type=Path, help="where the rows are kept, instead of a new folder of runs/")
     options = parser.parse_args()
     tables = list(TABLES) if options.data else ["generated"]
     parts = (
-        options.parts.split(",")
-        if options.parts
-        else [*tables, "noise", "sensitivity", *["order"] * bool(options.data)]
+        options.parts.split(",") if options.parts else [*tables, *VARIATIONS, *["order"] * bool(options.data)]
     )
 
     @cache
@@ -165,9 +179,8 @@ def main() -> None:
         given = given or ([100] if options.small else None)
         if part == "order":
             yield from order(shuffled_flights(options.data), given or BUDGETS["flights"][:1])
-        elif part in ("noise", "sensitivity"):
-            function = noise if part == "noise" else sensitivity
-            yield from function(table(tables[0]), given or SENSITIVE)
+        elif part in VARIATIONS:
+            yield from VARIATIONS[part](table(tables[0]), given or SENSITIVE)
         else:
             yield from recipes(table(part), given or BUDGETS[part])
 
