@@ -61,11 +61,11 @@ ALLOWED = {
         *("errors", "checks", "progress", "budget", "order", "solve", "folds", "folding", "engines", "counts"),
         *("pairs", "private", "building", "lookup", "columns", "codebook", "crossfit"),
     },
-    "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "fitting"},
+    "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
     "evaluation": {"checks", "codebook"},
     "evaluate": {
         *("errors", "kinds", "progress", "order", "folding", "engines", "counts", "counting"),
-        *("checks", "columns", "codebook", "encoding", "evaluation"),
+        *("checks", "columns", "codebook", "crossfit", "encoding", "evaluation"),
     },
     "demo": {"errors", "checks", "engines"},
     "display": {

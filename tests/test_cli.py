@@ -171,7 +171,7 @@ def test_why_ids_are_left_over(vocabfold, rows):
     words = ["fit", *rows, "--label", "click", "-b", "40", "-o", "book", "--force"]
     out = ok(vocabfold(*words, "--private-min", "500"))
     assert "of 40 ids used (no value has 500 rows: --private-min)" in out
-    assert "of 40 ids used (no other value has 50 rows: --private-min)" in ok(
+    assert "of 40 ids used (no other value has 50 rows: --min-count)" in ok(
         vocabfold(*words, "--min-count", "50")
     )
     assert "values with at least 50 rows have ids of their own" in ok(vocabfold(*words, "--min-count", "50"))

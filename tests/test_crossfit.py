@@ -159,19 +159,32 @@ def test_columns_may_take_turns(tmp_path, monkeypatch):
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == expected.to_pydict()
 
 
+@pytest.mark.parametrize("size", [1, 200, 999, 5000])
+def test_a_dictionary_in_a_file_is_known_as_its_values_are(tmp_path, size):
+    table = clicks(2500).slice(0, 2500 if size > 1 else 30)
+    table = table.set_column(0, "site", table["site"].dictionary_encode())
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=size)
+    counts = vf.count(table, "click", ["site", "device"], folds=3)
+    book = vf.fit(counts, 20)
+    assert book.evaluate(tmp_path / "in.parquet").is_fitted
+    book.transform(tmp_path / "in.parquet", out=tmp_path / "out.parquet", counts=counts)
+
+
 def test_rows_with_other_folds_are_noticed(tmp_path):
     table = clicks(n_sites=10**6)
     counts = vf.count(table, "click", ["site", "device"], fold_column="part")
     book = vf.fit(counts, 60, min_count=1)
     dealt_again = table.set_column(3, "part", table["part"].take(np.roll(np.arange(table.num_rows), 1)))
     pq.write_table(dealt_again, tmp_path / "in.parquet")
-    match = (
-        r"^\d+ of 3,000 rows of .* have a value in column 'site' that was not counted in their fold: if these"
-    )
+    match = r"^\d+ of 3,000 rows of .* have a value in column 'site' that was not counted in their fold: unless"
     with pytest.warns(UserWarning, match=match):
         book.transform(dealt_again, counts=counts)
     with pytest.warns(UserWarning, match=match):
         book.transform(tmp_path / "in.parquet", out=tmp_path / "out.csv", counts=counts)
+    for fold in (None, -1):
+        without = table.set_column(3, "part", pa.array([fold] * table.num_rows, pa.int64()))
+        with pytest.warns(UserWarning, match=match):
+            book.transform(without, counts=counts)
     alone = table.set_column(3, "part", pa.array([1] * table.num_rows))
     counts = vf.count(alone, "click", ["site", "device"], fold_column="part")
     with pytest.raises(vf.InputError, match=r"^all rows are in one fold; at least two are needed"):
@@ -379,6 +392,10 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (lambda t, c, b: vf.fit_transform(t, "click", 9, folds=1), r"^folds must be at least 2, got 1\.$"),
         (lambda t, c, b: vf.fit_transform(t, "click", 9, aim="x"), r"^aim must be one of"),
+        (
+            lambda t, c, b: vf.fit_transform(t, "click", 9, unseen="error", min_count=2),
+            r"^unseen='error' refuses pooled values, which these rows would have; give min_count=1\.$",
+        ),
         (
             lambda t, c, b: vf.fit_transform(t.to_reader(), "click", 9),
             r"^fit_transform reads the rows twice, in their order, from files or a frame, got RecordBatch",

@@ -65,7 +65,8 @@ def test_every_command_is_documented():
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "run"), [("speed", "speed"), ("codebook", "codebook-37m"), ("transform", "transform-5m")]
+    ("benchmark", "run"),
+    [("speed", "speed"), ("codebook", "codebook-37m"), ("transform", "transform-5m"), ("honest", "honest")],
 )
 def test_readme_shows_the_figures_of_the_run_that_it_links(benchmark, run, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)

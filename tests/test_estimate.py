@@ -87,8 +87,15 @@ def test_where_there_is_no_signal_all_rates_are_one(seed):
 
 
 def test_values_seen_once_tell_nothing_about_the_spread():
-    found = most_likely(*columns({(1, 0): 70_000, (0, 1): 30_000}))
-    assert found == Prior(0.3, math.inf)
+    for n in (1, 1000):
+        found = most_likely(*columns({(1, 0): 70_000 * n, (0, 1): 30_000 * n}))
+        assert found == Prior(0.3, math.inf)
+
+
+def test_rounding_is_no_signal():
+    n = 30_000_000
+    found = most_likely(*columns({(2, 0): n * 9 // 16, (1, 1): n * 6 // 16, (0, 2): n // 16}))
+    assert found == Prior(0.25, math.inf)
 
 
 def test_perfect_separation_leaves_rates_as_they_are():

@@ -58,7 +58,7 @@ def test_every_rule(table, budget, min_count, private_min, tail, unseen, smoothi
     enough = reference.private_from([[sum(table[v]) for v in kept]], int(has_pool_id), budget, least, tail)
     private = [value for value in kept if sum(table[value]) >= enough]
     assert column.n_private == len(private)
-    assert book.settings["private_from"] == (enough if private else None)
+    assert book.settings["private_from"] == (None if math.isinf(enough) else enough)
     folded = [value for value in kept if value not in private]
     assert len({ids[value] for value in private}) == len(private)
     assert not {ids[value] for value in private} & {ids[value] for value in folded}

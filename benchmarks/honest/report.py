@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK
 from benchmarks.honest.recipes import ALL_VALUES, FILTERED, FREQUENCY, HASHING, MODEL, PAPER
 from benchmarks.measure import read_csv
-from benchmarks.tables import README, Cell, Row, newest, number, table, update_page
+from benchmarks.tables import README, Cell, Row, figures, newest, number, table, update_page, update_readme
 
 PAGE = README.parent / "docs" / "honest.md"
 MODELS = (LOGISTIC, NETWORK, LIGHTGBM)
@@ -65,6 +65,17 @@ def tables(rows: Sequence[Row]) -> str:
 def for_page(rows: Sequence[Row]) -> str:
     """Return the same for a page, where they stand below a heading of their own."""
     return re.sub(r"^##", "###", tables(rows), flags=re.MULTILINE).strip()
+
+
+def headlines(rows: Sequence[Row]) -> str:
+    """Return the table for the project's README: log-losses on Criteo, with few ids and without a limit."""
+    chosen = [row for row in rows if row["part"] == "criteo" and row.get("budget") == _LEAK_BUDGET]
+    lines = []
+    for recipe in (MODEL, FILTERED, FREQUENCY, HASHING, PAPER, ALL_VALUES):
+        found = {row["model"]: row for row in chosen if row["recipe"] == recipe}
+        losses = " / ".join(f"{found[model]['test']:.4f}" for model in MODELS)
+        lines.append((f"{recipe}, {found[MODELS[0]]['ids']:,} ids", losses))
+    return figures(lines)
 
 
 def _truth(rows: Sequence[Row]) -> list[str]:
@@ -158,3 +169,4 @@ if __name__ == "__main__":
     write_report(run, raw, read_csv(run / "about.csv"))
     if run == newest("honest"):
         update_page(PAGE, "honest", run.name, for_page(raw))
+        update_readme("honest", run.name, headlines(raw))

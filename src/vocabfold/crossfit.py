@@ -243,7 +243,7 @@ def _resolve(places: Ids, folds: Ids, ids: Ids, starts: Units, row_folds: Ids, r
         place = places[i]
         found[i] = ids[place] if place >= 0 else -1
         if place >= 0:
-            is_strange = folds[i] >= 0 and starts[place] < starts[place + 1]
+            is_strange = starts[place] < starts[place + 1]
             for j in range(starts[place], starts[place + 1]):
                 if row_folds[j] == folds[i]:
                     found[i] = row_ids[j]

@@ -133,10 +133,10 @@ def _unused(found: Codebook) -> str:
         return ""
     if found.settings["aim"] == "information":
         return " (more would keep no more)"
-    least = max(found.settings["private_min"], found.settings["min_count"])
-    if found.settings["private_from"] in (None, least):
+    least, option = max((found.settings[name], name) for name in ("private_min", "min_count"))
+    if found.settings["private_from"] == least:
         other = " other" if found.n_private else ""
-        return f" (no{other} value has {number(least, 'row')}: --private-min)"
+        return f" (no{other} value has {number(least, 'row')}: --{option.replace('_', '-')})"
     return " (tails need fewer than they may have, or the next values, of equal rows, are too many)"
 
 
@@ -160,7 +160,8 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
             for name, column in found.items()
         }
         about = {name: getattr(found, name) for name in ("rows", "rate", "rate_at_fit", *names)}
-        machine({"passed": not problem, **about, "warnings": found.warnings, "columns": columns})
+        verdict = {"passed": not problem, "problem": problem or None, "is_fitted": found.is_fitted}
+        machine({**verdict, **about, "warnings": found.warnings, "columns": columns})
         return not problem
     has_folds = found.out_of_fold is not None
     heads = [

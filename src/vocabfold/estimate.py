@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 _WEAKEST, _STRONGEST = 1e-3, 1e9  # strengths, in rows, that are told from none and from an infinite one
+_FAR = 1e-4  # of a strength: so few rows have a series
 _FARTHEST = 30.0  # the logit of a mean that is told from 0 and 1
 _GRID = np.linspace(math.log(_WEAKEST), math.log(_STRONGEST), 25)
 _DIGITS = 6  # that are kept of a prior, so that no rounding of a machine shows in a codebook
@@ -112,20 +113,33 @@ def _excess(
         values, slopes = [], []
         for (x, weights), share in zip(tables, shares, strict=True):
             a = share * strength
-            values.append(float(weights @ (special.gammaln(a + x) - special.gammaln(a) - x * math.log(a))))
-            slopes.append(float(weights @ (special.digamma(a + x) - special.digamma(a) - x / a)))
+            value, slope = _surplus(x, a)
+            values.append(float(weights @ value))
+            slopes.append(float(weights @ slope))
         by_strength = mean * slopes[0] + rest * slopes[1] - slopes[2]
         return values[0] + values[1] - values[2], strength * (slopes[0] - slopes[1]), by_strength
 
     return excess
 
 
+def _surplus(x: Floats, a: float) -> tuple[Floats, Floats]:
+    """Return A(x; a) and its slope by a; where a is far larger than x, as a series, which does not cancel."""
+    pairs = x * (x - 1) / 2
+    thirds = pairs * (2 * x - 1) / 3
+    value, slope = pairs / a - thirds / (2 * a * a), -pairs / (a * a) + thirds / (a * a * a)
+    near = x > _FAR * a
+    value[near] = special.gammaln(a + x[near]) - special.gammaln(a) - x[near] * math.log(a)
+    slope[near] = special.digamma(a + x[near]) - special.digamma(a) - x[near] / a
+    return value, slope
+
+
 def _distinct(numbers: Floats, n_values: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the distinct numbers of rows, but for 0, and how many values have each."""
+    """Return the distinct numbers of rows, but 0 and 1, which tell nothing, and how many values have each."""
     distinct, where = np.unique(numbers, return_inverse=True)
     weights = np.zeros(distinct.size)
     np.add.at(weights, where, n_values)
-    return distinct[distinct > 0], weights[distinct > 0]
+    is_told = (distinct > 0) & (distinct != 1)
+    return distinct[is_told], weights[is_told]
 
 
 def _rounded(pos: float, neg: float) -> float:

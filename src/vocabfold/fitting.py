@@ -182,7 +182,6 @@ def fit(
     kept = math.fsum(_kept(pairs[name], column, folds.get(name), is_own) for name, column in columns.items())
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
-    has_private = any(column.n_private for column in columns.values())
     return Codebook(
         columns=columns,
         gap=None if is_model else gap,
@@ -195,7 +194,7 @@ def fit(
             "smoothing": smoothing if smoothing in (AUTO, 0) else float(smoothing),
             "min_count": int(min_count),
             "private_min": int(private_min),
-            "private_from": in_rows(ids.least, counts.units_per_row) if has_private else None,
+            "private_from": in_rows(ids.least, counts.units_per_row) if ids.has_private else None,
             "tail": int(tail),
             "unseen": unseen,
         },

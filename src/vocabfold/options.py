@@ -31,7 +31,10 @@ _OPTIONS = {  # what messages of the library call an option
     "load it with vf.load": "give it to 'vocabfold transform'",
 }
 # Messages begin with the name of the option that they are about.
-_NAMES = "aim|allocation|budget|fold_column|fold_seed|folds|method|min_count|preset|private_min|smoothing|tail"
+_NAMES = (
+    "aim|allocation|budget|fold_column|fold_seed|folds|method|min_count|preset|private_min|smoothing|tail|"
+    "unseen"
+)
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 )

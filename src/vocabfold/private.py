@@ -30,6 +30,11 @@ class Split:
         """Return the split in which no value is private."""
         return cls(_NONE, n_ids, is_apart)
 
+    @property
+    def has_private(self) -> bool:
+        """Tell whether any number of rows makes a value private."""
+        return self.least < _NONE
+
     def tail(self, pairs: Pairs) -> Mask:
         """Return the pairs of a column that are folded."""
         return ~pairs.is_rare & (pairs.units < self.least)

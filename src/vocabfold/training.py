@@ -13,6 +13,7 @@ from vocabfold.engines import files, frames
 from vocabfold.errors import InputError
 from vocabfold.fitting import check_options, fit
 from vocabfold.outputs import check_out
+from vocabfold.transform import transform
 
 
 def fit_transform(
@@ -107,6 +108,8 @@ def fit_transform(
         "unseen": unseen,
     }
     check_options(budget, **options)
+    if unseen == "error" and options["min_count"] > 1:
+        raise InputError("unseen='error' refuses pooled values, which these rows would have; give min_count=1.")
     if fold_column is None:
         checks.at_least("folds", folds, 2)
     if not (files.are_paths(data) or frames.is_frame(data)):
@@ -134,13 +137,18 @@ def fit_transform(
         memory_limit=memory_limit,
     )
     book = fit(counts, budget, **options)
-    encoded = book.transform(
+    encoded = transform(
+        book,
         data,
-        out=out,
+        out,
         offset_ids=offset_ids,
         only_ids=only_ids,
+        expect=None,
         counts=counts,
+        fold_column=None,
         preset=preset,
         overwrite=overwrite,
+        memory_limit=None,
+        is_counted=True,
     )
     return book, encoded.lazy() if is_lazy and out is None else encoded

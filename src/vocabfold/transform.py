@@ -70,7 +70,8 @@ class Plan:
     offset_ids: bool
     only_ids: bool
     overwrite: bool
-    folds: Folds | None = None  # of the rows, if they are those that the codebook was fitted on
+    folds: Folds | None = None  # of the rows, if they are those that the codebook was fitted on,
+    is_counted: bool = False  # which is certain, as they have just been counted
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -118,6 +119,7 @@ def transform(
     preset: str | None,
     overwrite: bool,
     memory_limit: int | str | None,
+    is_counted: bool = False,
 ) -> Any:
     """Replace the values of a frame, or of files, by their ids; see `Codebook.transform`."""
     limit = parse_memory(memory_limit) or book.memory_limit
@@ -135,7 +137,7 @@ def transform(
         folds = Folds.of(book, counts, fold_column, limit)
     elif fold_column is not None:
         raise InputError("fold_column is for the rows of counts with folds; give these as counts=.")
-    plan = Plan(book, bool(offset_ids), only_ids, overwrite, folds)
+    plan = Plan(book, bool(offset_ids), only_ids, overwrite, folds, is_counted)
     return _of_frame(plan, data) if out is None else _of_files(plan, data, out, preset, limit)
 
 
@@ -213,11 +215,11 @@ def _check_folds(plan: Plan, strange: Mapping[str, int], n_rows: int, place: str
     A few may: rows without a label, or of weight 0, are not counted.
     """
     name = max(strange, key=lambda name: strange[name], default="")
-    if plan.fold_column and strange.get(name, 0) > _MANY_STRANGE * n_rows:
+    if plan.fold_column and not plan.is_counted and strange.get(name, 0) > _MANY_STRANGE * n_rows:
         warnings.warn(
             f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that was not "
-            "counted in their fold: if these are other rows, or their folds have changed, ids tell labels; "
-            "give the rows and folds as they were counted.",
+            "counted in their fold: unless these have no label, or no weight, they are other rows or their "
+            "folds have changed, and ids tell labels; give the rows and folds as they were counted.",
             stacklevel=5,
         )
 

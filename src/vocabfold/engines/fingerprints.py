@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def of_frame(data: Any, names: Sequence[str]) -> tuple[str, ...]:
     if n_rows is None:
         return ()
     ends = [frames.to_arrow(part, names) for part in frames.ends(data, _ROWS)]
-    return (_of_rows(n_rows, names, ends),)
+    return (_of_rows(n_rows, [{name: table[name] for name in names} for table in ends]),)
 
 
 def of_parquet(paths: Sequence[Path], names: Sequence[str]) -> tuple[str, ...]:
@@ -52,28 +52,34 @@ def _of_parquet(path: Path, names: Sequence[str]) -> str:
     with pq.ParquetFile(path, pre_buffer=False) as file:
         # One column at a time: a row group has to be read as a whole, and may be large.
         columns = {name: _ends_of(file, name) for name in names}
-    return _of_rows(n_rows, names, [pa.table({name: columns[name][end] for name in names}) for end in (0, 1)])
+    return _of_rows(n_rows, [{name: columns[name][end] for name in names} for end in (0, 1)])
 
 
 def _ends_of(file: pq.ParquetFile, name: str) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     """Return the first and the last rows of a column."""
-    none = pa.chunked_array([], file.schema_arrow.field(name).type)
-    first = next(file.iter_batches(_ROWS, columns=[name]), None)
+    first: list[pa.Array] = []
+    for batch in file.iter_batches(_ROWS, columns=[name]):  # of a dictionary, they end with the row group
+        first.append(batch.column(0))
+        if sum(map(len, first)) >= _ROWS:
+            break
     last: list[pa.Array] = []
     for group in reversed(range(file.num_row_groups)):
         last = [*file.read_row_group(group, columns=[name])[name].chunks, *last]
         if sum(map(len, last)) >= _ROWS:
             break
-    end = pa.chunked_array(last) if last else none
-    return (none if first is None else pa.chunked_array([first[name]])), end.slice(max(0, len(end) - _ROWS))
+    type = file.schema_arrow.field(name).type
+    begin, end = (
+        pa.chunked_array(chunks) if chunks else pa.chunked_array([], type) for chunks in (first, last)
+    )
+    return begin.slice(0, _ROWS), end.slice(max(0, len(end) - _ROWS))
 
 
-def _of_rows(n_rows: int, names: Sequence[str], ends: Sequence[pa.Table]) -> str:
+def _of_rows(n_rows: int, ends: Sequence[Mapping[str, pa.ChunkedArray]]) -> str:
     digest = hashlib.sha256()
-    for table in ends:
-        for name in sorted(names):
-            values = table[name].to_pylist()
-            digest.update(json.dumps([name, [_text(value) for value in values]]).encode())
+    for columns in ends:
+        for name in sorted(columns):
+            values = [_text(value) for value in columns[name].to_pylist()]
+            digest.update(json.dumps([name, values]).encode())
     return f"{n_rows} rows {digest.hexdigest()}"
 
 
