@@ -207,7 +207,7 @@ def test_a_table_is_a_mapping_that_prints_itself():
     lines = repr(table).splitlines()
     assert lines[0].startswith("FoldTable(2 columns, budget 3: 5 values -> 3 ids: ")
     assert lines[1].startswith("  site  3 values -> 2 ids: 100 % of ")
-    assert lines[2].startswith("  <b>   2 values -> 1 id: 0.0 % of ")
+    assert lines[2].startswith("  <b>   2 values -> 1 id: 0 % of ")
     html = table._repr_html_()
     assert "&lt;b&gt;" in html
     assert "<td><b></td>" not in html
