@@ -1,7 +1,8 @@
 """Data -> fingerprints, by which the same rows are known again; cheap, and no proof.
 
-A table is known by its number of rows and the values in its first and last thousand of them, be it a frame or a
-Parquet file. A text file is known by its size and the bytes at both ends: its rows are not counted for this.
+A table is known by its number of rows and the values of a few columns in its first and last thousand of them,
+be it a frame or a Parquet file. A text file is known by its size and the bytes at both ends: its rows are not
+counted for this.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from vocabfold.engines import files, frames
 
 _ROWS = 1000  # at each end
 _BYTES = 2**16
+_MOST_COLUMNS = 4  # that are looked into: in a Parquet file, whole row groups have to be read
 _MOST_FILES = 50  # that are looked into; of all others, the number counts
 
 
@@ -27,8 +29,9 @@ def of_frame(data: Any, names: Sequence[str]) -> tuple[str, ...]:
     n_rows = frames.n_rows(data)
     if n_rows is None:
         return ()
-    ends = [frames.to_arrow(part, names) for part in frames.ends(data, _ROWS)]
-    return (_of_rows(n_rows, [{name: table[name] for name in names} for table in ends]),)
+    chosen = _chosen(names)
+    ends = [frames.to_arrow(part, chosen) for part in frames.ends(data, _ROWS)]
+    return (_of_rows(n_rows, [{name: table[name] for name in chosen} for table in ends]),)
 
 
 def of_parquet(paths: Sequence[Path], names: Sequence[str]) -> tuple[str, ...]:
@@ -51,8 +54,8 @@ def _of_parquet(path: Path, names: Sequence[str]) -> str:
     n_rows = files.footer(path)[1]
     with pq.ParquetFile(path, pre_buffer=False) as file:
         # One column at a time: a row group has to be read as a whole, and may be large.
-        columns = {name: _ends_of(file, name) for name in names}
-    return _of_rows(n_rows, [{name: columns[name][end] for name in names} for end in (0, 1)])
+        columns = {name: _ends_of(file, name) for name in _chosen(names)}
+    return _of_rows(n_rows, [{name: both[end] for name, both in columns.items()} for end in (0, 1)])
 
 
 def _ends_of(file: pq.ParquetFile, name: str) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
@@ -74,12 +77,16 @@ def _ends_of(file: pq.ParquetFile, name: str) -> tuple[pa.ChunkedArray, pa.Chunk
     return begin.slice(0, _ROWS), end.slice(max(0, len(end) - _ROWS))
 
 
+def _chosen(names: Sequence[str]) -> list[str]:
+    """Return the columns that are looked into, whatever their order."""
+    return sorted(names)[:_MOST_COLUMNS]
+
+
 def _of_rows(n_rows: int, ends: Sequence[Mapping[str, pa.ChunkedArray]]) -> str:
     digest = hashlib.sha256()
     for columns in ends:
-        for name in sorted(columns):
-            values = [_text(value) for value in columns[name].to_pylist()]
-            digest.update(json.dumps([name, values]).encode())
+        for name, column in columns.items():
+            digest.update(json.dumps([name, [_text(value) for value in column.to_pylist()]]).encode())
     return f"{n_rows} rows {digest.hexdigest()}"
 
 
