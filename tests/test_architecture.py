@@ -64,7 +64,7 @@ ALLOWED = {
     "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
     "evaluation": {"checks", "codebook"},
     "evaluate": {
-        *("errors", "kinds", "progress", "order", "folding", "engines", "counts", "counting"),
+        *("kinds", "progress", "order", "folding", "engines", "counts", "counting"),
         *("checks", "columns", "codebook", "crossfit", "encoding", "evaluation"),
     },
     "demo": {"errors", "checks", "engines"},

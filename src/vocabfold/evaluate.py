@@ -19,14 +19,13 @@ from vocabfold.columns import BookColumn
 from vocabfold.counting import count
 from vocabfold.counts import Counts
 from vocabfold.crossfit import gained
-from vocabfold.encoding import check_values
+from vocabfold.encoding import check_kinds, check_values
 from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import source
-from vocabfold.errors import InputError
 from vocabfold.evaluation import ColumnEvaluation, Evaluation, warnings_of
 from vocabfold.folding import total
-from vocabfold.kinds import is_comparable
+from vocabfold.kinds import KINDS
 from vocabfold.order import order
 from vocabfold.progress import track
 
@@ -65,7 +64,10 @@ def evaluate(
         memory_limit=limit,
         _texts=[name for name, column in book.columns.items() if column.kind == "text"],
     )
-    _check_kinds(book, counts, place)
+    kinds = [
+        (name, KINDS[kind].arrow if kind != "missing" else pa.null()) for name, kind in counts.kinds.items()
+    ]
+    check_kinds(book, pa.schema(kinds), place)
     base = book.pos / (book.neg + book.pos)
     columns = {}
     with Engine(limit) as engine:
@@ -83,18 +85,6 @@ def evaluate(
         warnings += warnings_of(book, name, column)
     rate = counts.pos / (counts.neg + counts.pos)
     return Evaluation(columns, counts.rows, rate, base, is_fitted, tuple(warnings))
-
-
-def _check_kinds(book: Codebook, counts: Counts, place: str) -> None:
-    """Refuse columns whose values cannot be in the codebook, all together."""
-    problems = [
-        f"column {name!r} holds {counts.kinds[name]} in {place}, and {column.kind} in the codebook; values of "
-        "another type never match, so convert it first."
-        for name, column in book.columns.items()
-        if not is_comparable(counts.kinds[name], column.kind)
-    ]
-    if problems:
-        raise InputError(" ".join(problems))
 
 
 def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, float]:
