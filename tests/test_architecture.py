@@ -51,7 +51,7 @@ ALLOWED = {
         "columns",
         "codebook",
     },
-    "encoding": {"errors", "kinds", "progress", "lookup", "codebook", "crossfit"},
+    "encoding": {"errors", "kinds", "progress", "engines", "lookup", "codebook", "crossfit"},
     "outputs": {"errors", "engines"},
     "transform": {
         *("errors", "checks", "progress", "engines", "counts"),
@@ -62,6 +62,12 @@ ALLOWED = {
         *("pairs", "private", "building", "lookup", "columns", "codebook", "crossfit"),
     },
     "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
+    "members": {"codebook"},
+    "arrays": {"errors", "checks", "kinds", "engines"},
+    "estimator": {
+        *("errors", "progress", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
+        *("arrays", "members"),
+    },
     "evaluation": {"checks", "codebook"},
     "evaluate": {
         *("kinds", "progress", "order", "folding", "engines", "counts", "counting"),

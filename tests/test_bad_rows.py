@@ -113,7 +113,7 @@ def test_a_label_that_is_always_missing():
             [1.0, float("nan"), float("inf"), 1],
             r"^weight 'w' is negative, missing or not a finite number in 2 rows",
         ),
-        ([0, 0, 0, 0], r"^all weights in column 'w' are 0; at least one row must count\.$"),
+        ([0, 0, 0, 0], r"^all weights in column 'w' are zero; at least one row must count\.$"),
         ([1e-9] * 4, r"^all weights in column 'w' are 0"),
         (
             [1e300] * 4,

@@ -108,7 +108,7 @@ def test_numbers_are_found_by_value_whatever_their_width():
 
 @pytest.mark.parametrize("n_chunks", [1, 7])
 def test_many_rows_keep_their_order(n_chunks, monkeypatch):
-    monkeypatch.setattr(step, "_PIECE", 1000)
+    monkeypatch.setattr(encoding, "_PIECE", 1000)
     rng = np.random.default_rng(1)
     values = rng.integers(0, 3000, 50_000)
     rows = pa.table({"x": [f"v{v}" for v in values], "y": rng.integers(0, 2, 50_000)})

@@ -6,7 +6,8 @@ array([0, 0, 2, 1, 2], dtype=int32)
 
 `count` counts rows, `fit` folds the counts into a codebook, `load_counts` and `load` read both back;
 `fit_transform` also encodes the rows for a model to be trained on. On bare numbers, `fold` folds one column,
-`fold_table` several under one budget, and `curve` gives the optimum for every size.
+`fold_table` several under one budget, and `curve` gives the optimum for every size. `VocabularyCompressor` is a
+transformer for scikit-learn.
 """
 
 import importlib as _importlib
@@ -17,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from vocabfold.counting import count
     from vocabfold.counts import Counts, load_counts
     from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError
+    from vocabfold.estimator import VocabularyCompressor
     from vocabfold.fitting import fit
     from vocabfold.folding import curve, fold, fold_table
     from vocabfold.folds import Fold, FoldTable
@@ -35,6 +37,7 @@ __all__ = [
     "MissingDependency",
     "Transformed",
     "VocabfoldError",
+    "VocabularyCompressor",
     "count",
     "curve",
     "fit",
@@ -55,6 +58,7 @@ _MODULES = {
     "MissingDependency": "errors",
     "Transformed": "transform",
     "VocabfoldError": "errors",
+    "VocabularyCompressor": "estimator",
     "count": "counting",
     "curve": "folding",
     "fit": "fitting",

@@ -122,6 +122,9 @@ class Codebook(Sums):
 
         return digest(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"indexes": {}}  # which a pickle need not hold: they are made again
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
 

@@ -177,7 +177,7 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
     tables: dict[str, Any] = {}
     kinds = {name: str(rows.columns[name].kind) for name in features}
     integers = "INTEGER" if target.neg + target.pos < 2**31 else "BIGINT"  # half the bytes, if they do
-    part = Part(tables, kinds, target.units_per_row, integers, folder)
+    part = Part(tables, kinds, target.units_per_row, integers, folder, is_by_fold=target.fold is not None)
     room = engine.memory_limit * _KEPT_SHARE  # bytes
     for i, name in enumerate(track(features, "counting", engine.progress)):
         sql = _query(rows.scan, rows.columns[name].sql, target, integers)

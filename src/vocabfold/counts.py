@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from vocabfold import checks, storage
 from vocabfold.engines.duckdb import Engine, parquet, parse_memory
@@ -40,10 +41,19 @@ class Part:
     units_per_row: int
     integers: str = "BIGINT"  # the SQL type of neg and pos
     folder: Path | None = None  # a temporary one, removed when nothing refers to the part any more
+    is_by_fold: bool = False
 
     def __post_init__(self) -> None:
         if self.folder:
             weakref.finalize(self, _remove, self.folder, os.getpid())
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle outlives temporary files, and travels to other machines.
+        tables = {
+            name: pq.read_table(table) if isinstance(table, list) else table
+            for name, table in self.tables.items()
+        }
+        return vars(self) | {"tables": tables, "folder": None}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,9 +180,13 @@ class Counts:
     def _shown_values(self, name: str) -> str:
         """Return how many values a column has, if that is known without reading it."""
         table = self.parts[0].tables[name]
-        if len(self.parts) > 1 or self.folds or isinstance(table, list):
+        if len(self.parts) > 1 or self.parts[0].is_by_fold or isinstance(table, list):
             return ""
         return f", {checks.number(table.num_rows, 'value')}"
+
+    def without_folds(self) -> Counts:
+        """Return the counts of all folds together, which can be added to counts without folds."""
+        return replace(self, folds=0, fold_seed=0, fold_column=None)
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) neg, pos in units."""
@@ -183,7 +197,7 @@ class Counts:
             f"SELECT {typed}, neg::BIGINT * {scale} AS neg, pos::BIGINT * {scale} AS pos FROM {scan}"
             for scan, scale in self._scans(engine, name)
         )
-        if len(self.parts) > 1 or (self.folds and not by_fold):
+        if len(self.parts) > 1 or (keys == "value" and self.parts[0].is_by_fold):
             sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
             sql = f"SELECT {keys}, {sums} FROM ({sql}) GROUP BY {keys}"
         order = ", ".join(f"{key} NULLS FIRST" for key in keys.split(", "))
@@ -219,13 +233,14 @@ class Counts:
 
     def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, int]]:
         """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
-        alike: dict[tuple[str, str, int, bool], list[Any]] = {}
+        alike: dict[tuple[str, str, bool, int, bool], list[Any]] = {}
         for part in self.parts:
             table = part.tables[name]
             is_file = isinstance(table, list)
-            key = part.kinds[name], part.integers, self.units_per_row // part.units_per_row, is_file
+            scale = self.units_per_row // part.units_per_row
+            key = part.kinds[name], part.integers, part.is_by_fold, scale, is_file
             alike.setdefault(key, []).extend(table if is_file else [table])
-        for (_, _, scale, is_file), tables in alike.items():
+        for (*_, scale, is_file), tables in alike.items():
             if is_file:
                 missing = [path for path in tables if not path.exists()]
                 if missing:
@@ -282,7 +297,7 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
         is_valid = False
     if not is_valid:
         raise CodebookError(f"{folder / storage.COUNTS.header} is not valid: a field is missing or absurd.")
-    part = Part(files, kinds, numbers["units_per_row"])
+    part = Part(files, kinds, numbers["units_per_row"], is_by_fold=numbers["folds"] > 0)
     return Counts(
         kinds=kinds,
         label=header["label"],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +14,13 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook import Codebook
 from vocabfold.crossfit import FoldedIndex
+from vocabfold.engines import fingerprints
 from vocabfold.errors import InputError
 from vocabfold.kinds import as_kind, is_comparable, kind_of
 from vocabfold.lookup import Index
 from vocabfold.progress import track
 
+_PIECE = 2**16  # values of a table that a thread looks up at a time
 DIGEST = b"vocabfold.digest"  # a key in the metadata of Parquet files, and of the columns that hold ids
 
 Ids = NDArray[np.int32]
@@ -62,6 +67,50 @@ class Encoder:
         ids = self.indexes[name].find(converted[0])
         ids[converted[1]] = -1
         return ids
+
+
+def encode(encoder: Encoder, table: pa.Table, folds: Ids | None = None) -> dict[str, Ids]:
+    """Return the ids of a table's rows, whose kinds were checked before; `folds` has the fold of each row."""
+    for index in encoder.indexes.values():
+        index.prepare(table.num_rows)
+    names = list(encoder.indexes)
+    pieces = [(name, *piece) for name in names for piece in _pieces(table[name], folds)]
+    if len(pieces) > len(names):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = list(pool.map(lambda piece: encoder.ids(*piece), pieces))
+    else:  # a few rows: threads would take longer to begin
+        found = [encoder.ids(*piece) for piece in pieces]
+    ids: dict[str, list[Ids]] = {name: [np.empty(0, np.int32)] for name in names}
+    for (name, *_), of_piece in zip(pieces, found, strict=True):
+        ids[name].append(of_piece)
+    return {name: np.concatenate(parts) for name, parts in ids.items()}
+
+
+def _pieces(column: pa.ChunkedArray, folds: Ids | None) -> Iterator[tuple[pa.Array, Ids | None]]:
+    """Cut a column for several threads; a dictionary stays whole, as each of its words is looked up once."""
+    row = 0
+    for chunk in column.chunks:
+        size = max(len(chunk), 1) if pa.types.is_dictionary(chunk.type) else _PIECE
+        for start in range(0, len(chunk), size):
+            piece = chunk.slice(start, size)
+            yield piece, None if folds is None else folds[row : row + len(piece)]
+            row += len(piece)
+
+
+def offsets(book: Codebook, offset_ids: bool) -> dict[str, int]:
+    """Return what is added to the ids of each column."""
+    if not offset_ids:
+        return dict.fromkeys(book.features, 0)
+    if book.size >= 2**31:
+        raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
+    return book.offsets
+
+
+def were_fitted(book: Codebook, data: Any, n_rows: int) -> bool:
+    """Tell whether the rows of a frame seem to be those that the codebook was fitted on."""
+    begin = f"{n_rows} rows "  # most frames have another number of rows, and are not looked into
+    is_like = any(part.startswith(begin) for read in book.fingerprints for part in read)
+    return is_like and book.knows(fingerprints.of_frame(data, book.features))
 
 
 def check_values(book: Codebook, schema: pa.Schema, place: str) -> None:

@@ -2,6 +2,7 @@
 
 VocabfoldError
 ├── InputError (also a ValueError): the caller's rows, counts, sizes or options cannot be used
+│   └── WrongType (also a TypeError): a column holds Python objects of several types, or of one unfit
 ├── CodebookError (also a ValueError): a saved codebook or saved counts cannot be trusted or read
 └── MissingDependency (also an ImportError): an optional package is not installed
 """
@@ -13,6 +14,10 @@ class VocabfoldError(Exception):
 
 class InputError(VocabfoldError, ValueError):
     """The given input cannot be used; the message says what is allowed and what to do."""
+
+
+class WrongType(InputError, TypeError):
+    """A column holds Python objects of several types, or of one that is no value; scikit-learn asks for it."""
 
 
 class CodebookError(VocabfoldError, ValueError):

@@ -24,7 +24,18 @@ from vocabfold import checks, outputs
 from vocabfold.codebook import Codebook
 from vocabfold.counts import Counts
 from vocabfold.crossfit import Folds
-from vocabfold.encoding import DIGEST, AnyIndex, Encoder, Ids, check_kinds, check_values, loaded
+from vocabfold.encoding import (
+    DIGEST,
+    AnyIndex,
+    Encoder,
+    Ids,
+    check_kinds,
+    check_values,
+    encode,
+    loaded,
+    offsets,
+    were_fitted,
+)
 from vocabfold.engines import files, fingerprints, frames, streams, writing
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Source, source
@@ -35,7 +46,6 @@ from vocabfold.progress import track
 
 OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
 _MANY_STRANGE = 0.05  # of the rows, that were not counted in their fold
-_PIECE = 2**16  # values of a frame that a thread looks up at a time
 _OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches need; of what is left,
 _KEPT_SHARE = 1 / 2  # the part for the values of the codebook,
 _LEAST_SHARE = 1 / 8  # and if little is left, this part of the limit
@@ -68,6 +78,7 @@ class Plan:
 
     book: Codebook
     offset_ids: bool
+    offsets: Mapping[str, int]  # what is added to the ids of each column
     only_ids: bool
     overwrite: bool
     folds: Folds | None = None  # of the rows, if they are those that the codebook was fitted on,
@@ -87,11 +98,6 @@ class Plan:
     def fold_column(self) -> str | None:
         """The column that tells the folds of the rows."""
         return self.folds.column if self.folds else None
-
-    @property
-    def offsets(self) -> dict[str, int]:
-        """What is added to the ids of each column."""
-        return self.book.offsets if self.offset_ids else dict.fromkeys(self.book.features, 0)
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the columns of the result, with the digest of the codebook in their metadata."""
@@ -130,14 +136,12 @@ def transform(
             f"the codebook has the digest {book.digest}, and {expect!r} was expected; take the codebook with "
             "which the model was trained."
         )
-    if offset_ids and book.size >= 2**31:
-        raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
     folds = None
     if counts is not None:
         folds = Folds.of(book, counts, fold_column, limit)
     elif fold_column is not None:
         raise InputError("fold_column is for the rows of counts with folds; give these as counts=.")
-    plan = Plan(book, bool(offset_ids), only_ids, overwrite, folds, is_counted)
+    plan = Plan(book, bool(offset_ids), offsets(book, offset_ids), only_ids, overwrite, folds, is_counted)
     return _of_frame(plan, data) if out is None else _of_files(plan, data, out, preset, limit)
 
 
@@ -156,36 +160,16 @@ def _of_frame(plan: Plan, data: Any) -> Any:
         raise InputError(f"{place} has the column {twice[0]!r} twice; rename one of them.")
     table = frames.to_arrow(data, book.features)
     check_kinds(book, table.schema, place)
-    begin = f"{table.num_rows} rows "
-    if plan.folds or any(part.startswith(begin) for read in book.fingerprints for part in read):
-        _check_rows(plan, fingerprints.of_frame(data, book.features), place)
+    if plan.folds:
+        plan.folds.check(fingerprints.of_frame(data, book.features), place)
+    elif were_fitted(book, data, table.num_rows):
+        _warn(place)
     folds = _folds_of_frame(plan.folds, data, table.num_rows) if plan.folds else None
     plan.kept.update({name: plan.load(name) for name in book.features})
-    for index in plan.kept.values():
-        index.prepare(table.num_rows)
     encoder = Encoder(book, plan.kept, plan.offsets)
-    pieces = [(name, *piece) for name in book.features for piece in _pieces(table[name], folds)]
-    if len(pieces) > len(book.features):
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(lambda piece: encoder.ids(*piece), pieces))
-    else:  # a few rows: threads would take longer to begin
-        found = [encoder.ids(*piece) for piece in pieces]
-    ids: dict[str, list[Ids]] = {name: [np.empty(0, np.int32)] for name in book.features}
+    ids = encode(encoder, table, folds)
     _check_folds(plan, encoder.strange, table.num_rows, place)
-    for (name, *_), of_piece in zip(pieces, found, strict=True):
-        ids[name].append(of_piece)
-    return frames.replaced(data, {name: np.concatenate(parts) for name, parts in ids.items()}, plan.only_ids)
-
-
-def _pieces(column: pa.ChunkedArray, folds: Ids | None) -> Iterator[tuple[pa.Array, Ids | None]]:
-    """Cut a column for several threads; a dictionary stays whole, as each of its words is looked up once."""
-    row = 0
-    for chunk in column.chunks:
-        size = max(len(chunk), 1) if pa.types.is_dictionary(chunk.type) else _PIECE
-        for start in range(0, len(chunk), size):
-            piece = chunk.slice(start, size)
-            yield piece, None if folds is None else folds[row : row + len(piece)]
-            row += len(piece)
+    return frames.replaced(data, ids, plan.only_ids)
 
 
 def _folds_of_frame(folds: Folds, data: Any, n_rows: int) -> Ids:
@@ -196,17 +180,14 @@ def _folds_of_frame(folds: Folds, data: Any, n_rows: int) -> Ids:
     return folds.of_rows(0, n_rows, frames.to_arrow(data, [folds.column]).column(0).combine_chunks())
 
 
-def _check_rows(plan: Plan, known: tuple[str, ...], place: str) -> None:
-    """Warn if rows are looked up that the codebook was fitted on; or refuse, if they were dealt otherwise."""
-    if plan.folds:
-        plan.folds.check(known, place)
-    elif plan.book.knows(known):
-        warnings.warn(
-            f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
-            "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
-            "counts=) with counts by fold, or fit on older rows.",
-            stacklevel=5,
-        )
+def _warn(place: str) -> None:
+    """Warn that rows are looked up that the codebook was fitted on."""
+    warnings.warn(
+        f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
+        "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
+        "counts=) with counts by fold, or fit on older rows.",
+        stacklevel=5,
+    )
 
 
 def _check_folds(plan: Plan, strange: Mapping[str, int], n_rows: int, place: str) -> None:
@@ -236,7 +217,11 @@ def _of_files(
     with Engine(limit) as engine:
         whole = source(engine, data, preset)
         checks.known("column", needed, whole.names, whole.place)
-        _check_rows(plan, whole.fingerprints(plan.book.features), whole.name)
+        known = whole.fingerprints(plan.book.features)
+        if plan.folds:
+            plan.folds.check(known, whole.name)
+        elif plan.book.knows(known):
+            _warn(whole.name)
         # All files are looked at before one is written, but for text, which has to be read for that.
         opened: list[tuple[Source, Stream | None]] = []
         for given, target in jobs:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, WrongType
 
 
 def is_frame(data: Any) -> bool:
@@ -84,7 +84,7 @@ def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
             raise _mixed(objects[0], data.lazy().select(objects[0]).collect()[objects[0]].to_list())
         with reading(described(data)):
             return data.lazy().select(list(names)).collect().to_arrow()
-    return pa.table([_from_pandas(name, data[name]) for name in names], list(names))
+    return pa.table([column(name, data[name]) for name in names], list(names))
 
 
 def replaced(data: Any, columns: Mapping[str, NDArray[Any]], only: bool) -> Any:
@@ -121,7 +121,8 @@ def metadata_of_ids(metadata: Mapping[bytes, bytes] | None, names: Container[str
     return known
 
 
-def _from_pandas(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
+def column(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
+    """Return a pandas series or a flat NumPy array as an Arrow array; NaN is missing."""
     try:
         try:
             array = pa.array(series, from_pandas=True)
@@ -145,15 +146,15 @@ def _types(values: Sequence[Any]) -> list[str]:
     return sorted(names - {"NAType", "NaTType"})
 
 
-def _mixed(name: str, values: Sequence[Any]) -> InputError:
+def _mixed(name: str, values: Sequence[Any]) -> WrongType:
     """Name the types that a column of Python objects mixes, or the one that cannot be read."""
     types = _types(values)
     if len(types) > 1:
-        return InputError(
+        return WrongType(
             f"column {name!r} mixes {' and '.join(types[:3])}, and 1 and '1' would be two values; "
-            "convert it to one type first."
+            "convert it to one type first, as an argument must be a column of strings, of numbers or of dates."
         )
-    return InputError(
+    return WrongType(
         f"column {name!r} holds values of type {''.join(types)}, which cannot be read; convert it first."
     )
 

@@ -1,0 +1,195 @@
+"""What scikit-learn hands over -> an Arrow table: X and y as arrays, lists or frames; weights; folds.
+
+Everything that is wrong with them is said here, before rows are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_array, check_random_state, column_or_1d
+
+from vocabfold import checks
+from vocabfold.engines import frames
+from vocabfold.errors import InputError
+from vocabfold.kinds import as_kind, kind_of
+
+_SHOWN = 4  # values of y in an error
+
+
+def matrix(X: Any, least_rows: int = 1) -> Any:
+    """Return X as a frame in memory, or as an array of two dimensions."""
+    if isinstance(X, pa.RecordBatch):
+        X = pa.Table.from_batches([X])
+    if frames.is_lazy(X):
+        raise InputError("X is a polars LazyFrame, which has no rows yet; give X.collect().")
+    if frames.is_frame(X):
+        n_rows, n_columns = X.shape
+        if n_rows < least_rows or not n_columns:
+            what = checks.number(n_rows, "row")
+            raise InputError(f"X has {what} and {checks.number(n_columns, 'column')}; at least one is needed.")
+        names = frames.names(X)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"X has the column {twice!r} twice; rename one of them.")
+        return X
+    options = {"ensure_all_finite": False, "ensure_min_samples": least_rows}
+    array = check_array(X, dtype=None, **options)
+    if array.dtype.kind == "U" and not hasattr(X, "dtype"):  # NumPy makes texts of numbers in the same list
+        array = check_array(X, dtype=object, **options)
+    return array.astype(np.float64) if array.dtype.kind == "f" and array.itemsize not in (4, 8) else array
+
+
+def described(X: Any) -> str:
+    """Return what provenance calls a matrix."""
+    return frames.described(X) if frames.is_frame(X) else "the NumPy array"
+
+
+def table(X: Any, names: Sequence[str]) -> pa.Table:
+    """Return the columns of a matrix, in their order, under names of ours."""
+    if isinstance(X, np.ndarray):
+        columns = [frames.column(name, X[:, i]) for i, name in enumerate(names)]
+    elif hasattr(X, "iloc"):
+        columns = [frames.column(name, X.iloc[:, i]) for i, name in enumerate(names)]
+    else:
+        columns = frames.to_arrow(X, frames.names(X)).columns
+    return pa.table(columns, list(names))
+
+
+def adapted(found: pa.Table, kinds: Mapping[str, str]) -> pa.Table:
+    """Return a table whose columns have the kinds of earlier rows, if their values allow it.
+
+    Beside missing ones, pandas makes floats of integers, and a column of NaN alone may stand for anything.
+    """
+    for i, name in enumerate(found.column_names):
+        column = found.column(i)
+        if column.null_count == len(column):
+            found = found.set_column(i, name, pa.nulls(len(column)))
+        elif kinds.get(name) not in (None, "missing", kind_of(column.type)):
+            converted = as_kind(column.combine_chunks(), kinds[name])
+            if converted is not None and not np.ones(len(column))[converted[1]].any():
+                found = found.set_column(i, name, converted[0])
+    return found
+
+
+def labels(y: Any, n_rows: int) -> pa.Array:
+    """Return y as a flat array with one entry for each row."""
+    if y is None:
+        raise InputError(
+            "VocabularyCompressor requires y to be passed, but the target y is None; give a label for each row."
+        )
+    array = frames.column("y", column_or_1d(y, warn=True))
+    if len(array) != n_rows:
+        raise InputError(
+            f"X has {checks.number(n_rows, 'row')} and y has {len(array):,}; give a label for each row."
+        )
+    if array.null_count:
+        raise InputError(
+            f"y is missing in {checks.number(array.null_count, 'row')}; leave these rows out, or fill them in."
+        )
+    return array
+
+
+def classes_of(found: pa.Array) -> NDArray[Any]:
+    """Return the two values of y, in their order."""
+    counted = sorted(found.value_counts().to_pylist(), key=lambda value: -value["counts"])
+    if len(counted) > 2:
+        values = [f"{short(entry['values'])} in {checks.number(entry['counts'], 'row')}" for entry in counted]
+        shown = ", ".join(values[:_SHOWN]) + (", ..." if len(values) > _SHOWN else "")
+        raise InputError(
+            f"y has {len(values):,} distinct values ({shown}), and exactly two are needed: more classes, or a "
+            "number to predict, cannot be used yet, so recode it first."
+        )
+    if len(counted) < 2:
+        raise InputError(
+            f"y has one class only ({short(counted[0]['values'])}); rows of both classes are needed to fit."
+        )
+    return np.sort(found.unique().to_numpy(zero_copy_only=False))
+
+
+def known_classes(found: pa.Array, classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes, after checking that y has no other values."""
+    others = [value for value in found.unique().to_pylist() if value not in classes.tolist()]
+    if others:
+        raise InputError(
+            f"y has the value {short(others[0])}, and the classes are {_listed(classes)}; recode it first."
+        )
+    return classes
+
+
+def positive_of(classes: NDArray[Any], positive: Any) -> Any:
+    """Return the class that is positive: the one that is named, or the larger one."""
+    values = classes.tolist()
+    if positive is None:
+        return values[1]
+    found = [
+        value for value in values if isinstance(value, str) == isinstance(positive, str) and value == positive
+    ]
+    if not found:
+        raise InputError(
+            f"positive is {short(positive)}, and y has the values {_listed(classes)}; name one of them."
+        )
+    return found[0]
+
+
+def are(found: pa.Array, value: Any) -> NDArray[np.bool_]:
+    """Tell which entries of y have a value."""
+    import pyarrow.compute as pc  # slow to import
+
+    return np.asarray(pc.equal(found, pa.scalar(value, found.type)))
+
+
+def _listed(classes: NDArray[Any]) -> str:
+    return " and ".join(short(value) for value in classes.tolist())
+
+
+def weights(sample_weight: Any, n_rows: int) -> pa.Array:
+    """Return the weights as a flat array with one entry for each row; counting looks at their values."""
+    try:
+        array = np.asarray(sample_weight)
+        array = array if array.dtype.kind in "iuf" else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight must be numbers, got {short(sample_weight)}.") from error
+    if array.shape != (n_rows,):
+        raise InputError(
+            f"sample_weight must have one entry for each of the {checks.number(n_rows, 'row')} of X, got an "
+            f"array of shape {array.shape}."
+        )
+    return pa.array(array)
+
+
+def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) -> NDArray[np.int32]:
+    """Deal rows to folds: each class evenly and at random, or as a splitter, or an iterable of splits, says."""
+    dealt = np.full(is_positive.size, -1, np.int32)
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        n_folds = checks.at_least("cv", int(cv), 2)
+        random = check_random_state(random_state)
+        for rows in (np.flatnonzero(~is_positive), np.flatnonzero(is_positive)):
+            if rows.size < n_folds:
+                raise InputError(
+                    f"cv is {n_folds:,}, but one class has only {checks.number(rows.size, 'row')}; "
+                    "give a smaller cv, or more rows."
+                )
+            dealt[rows] = random.permutation(np.arange(rows.size, dtype=np.int32) % n_folds)
+        return dealt
+    times = np.zeros(is_positive.size, np.int64)
+    try:
+        for fold, (_, test) in enumerate(check_cv(cv, is_positive, classifier=True).split(X, is_positive)):
+            dealt[test] = fold
+            times += np.bincount(np.arange(is_positive.size)[test], minlength=is_positive.size)
+    except (TypeError, IndexError) as error:
+        raise InputError(
+            f"cv must be a number of folds, a splitter or a list of splits, got {short(cv)}."
+        ) from error
+    if (times != 1).any():
+        raise InputError(
+            f"cv must have each row in the test part of exactly one split, and {(times != 1).sum():,} of "
+            f"{times.size:,} rows are in none or in several; give a number of folds, or StratifiedKFold."
+        )
+    return dealt
