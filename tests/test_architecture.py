@@ -51,7 +51,7 @@ ALLOWED = {
         "columns",
         "codebook",
     },
-    "encoding": {"errors", "kinds", "progress", "engines", "lookup", "codebook", "crossfit"},
+    "encoding": {"errors", "kinds", "progress", "engines", "lookup", "columns", "codebook", "crossfit"},
     "outputs": {"errors", "engines"},
     "transform": {
         *("errors", "checks", "progress", "engines", "counts"),
@@ -65,7 +65,7 @@ ALLOWED = {
     "members": {"codebook"},
     "arrays": {"errors", "checks", "kinds", "engines"},
     "estimator": {
-        *("errors", "progress", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
+        *("errors", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
         *("arrays", "members"),
     },
     "evaluation": {"checks", "codebook"},

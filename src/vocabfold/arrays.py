@@ -34,10 +34,7 @@ def matrix(X: Any, least_rows: int = 1) -> Any:
         if n_rows < least_rows or not n_columns:
             what = checks.number(n_rows, "row")
             raise InputError(f"X has {what} and {checks.number(n_columns, 'column')}; at least one is needed.")
-        names = frames.names(X)
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"X has the column {twice!r} twice; rename one of them.")
+        checks.distinct([name for name in frames.names(X) if isinstance(name, str)], "X")
         return X
     options = {"ensure_all_finite": False, "ensure_min_samples": least_rows}
     array = check_array(X, dtype=None, **options)

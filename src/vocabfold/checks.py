@@ -60,6 +60,18 @@ def known(noun: str, given: Iterable[str], names: Sequence[str], place: str) -> 
     raise InputError(f"{what} not in {place}. Columns: {listed(names)}")
 
 
+def distinct(names: Iterable[str], place: str) -> None:
+    """Refuse names that are equal, or differ by upper and lower case alone."""
+    firsts: dict[str, str] = {}
+    for name in names:
+        if name.lower() in firsts:
+            raise InputError(
+                f"{place} has the columns {firsts[name.lower()]!r} and {name!r}; names must differ, and by "
+                "more than upper and lower case: rename one of them."
+            )
+        firsts[name.lower()] = name
+
+
 def listed(names: Sequence[str]) -> str:
     """Return names as the end of a sentence; not all, if they are many."""
     return ", ".join(map(str, names[:_MAX_SHOWN])) + (", ..." if len(names) > _MAX_SHOWN else ".")

@@ -393,7 +393,7 @@ class Codebook(Sums):
     def index(self, name: str) -> Index:
         """Return the values of a column and their ids, in memory from then on."""
         if name not in self.indexes:
-            self.indexes[name] = self.store.index(name)
+            self.indexes.update(self.store.load([name]))
         return self.indexes[name]
 
 

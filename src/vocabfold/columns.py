@@ -126,8 +126,8 @@ class Store(Protocol):
     def sql(self, engine: Engine, name: str) -> str:
         """Return the query for value, id, neg, pos of a column, in any order."""
 
-    def index(self, name: str) -> Index:
-        """Return the values of a column and their ids in memory, ready to be searched."""
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory, ready to be searched."""
 
 
 def sorted_by_value(sql: str, columns: str = "value, id, neg, pos") -> str:

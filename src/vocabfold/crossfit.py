@@ -8,6 +8,7 @@ depend on numbers of rows alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,35 +69,38 @@ class FoldedStore:
     counts: Counts
     memory_limit: int | None
 
-    def index(self, name: str) -> FoldedIndex:
-        """Return the values of a column and their ids in memory."""
-        column = self.book.columns[name]
+    def load(self, names: Iterable[str]) -> dict[str, FoldedIndex]:
+        """Return the values of columns and their ids in memory."""
         with Engine(self.memory_limit) as engine:
-            book, by_fold = self.book.store.sql(engine, name), self.counts.sql(engine, name, by_fold=True)
-            tail = engine.table(pa.table({"id": pa.array(column.tail, pa.int32())}))
-            sums = "count(*) AS n_folds, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
-            found = engine.run(
-                "SELECT b.value, b.id, CASE WHEN t.id IS NULL THEN 0 ELSE f.n_folds END AS n_folds, "
-                f"b.neg = f.neg AND b.pos = f.pos AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
-                f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {tail} t "
-                "ON b.id = t.id ORDER BY b.value NULLS FIRST"
-            )
-            n_folds = engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py()
-            if n_folds < 2:
-                raise InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
-            if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
-                raise _other_counts()
-            rest = (
-                f"SELECT f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos FROM ({by_fold}) f JOIN ({book}) b "
-                f"ON f.value IS NOT DISTINCT FROM b.value JOIN {tail} USING (id) "
-                "ORDER BY f.value NULLS FIRST, f.fold"
-            )
-            folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-            for batch in engine.stream(rest):
-                folds.append(batch["fold"].to_numpy())
-                neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
-                ids_in_fold.append(_tail_ids(column, neg, pos, self.book.units_per_row))
-            others = _others(engine, self.counts, column, book, by_fold)
+            return {name: self._index(engine, name) for name in names}
+
+    def _index(self, engine: Engine, name: str) -> FoldedIndex:
+        column = self.book.columns[name]
+        book, by_fold = self.book.store.sql(engine, name), self.counts.sql(engine, name, by_fold=True)
+        tail = engine.table(pa.table({"id": pa.array(column.tail, pa.int32())}))
+        sums = "count(*) AS n_folds, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+        found = engine.run(
+            "SELECT b.value, b.id, CASE WHEN t.id IS NULL THEN 0 ELSE f.n_folds END AS n_folds, "
+            f"b.neg = f.neg AND b.pos = f.pos AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
+            f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {tail} t "
+            "ON b.id = t.id ORDER BY b.value NULLS FIRST"
+        )
+        n_folds = engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py()
+        if n_folds < 2:
+            raise InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
+        if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
+            raise _other_counts()
+        rest = (
+            f"SELECT f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos FROM ({by_fold}) f JOIN ({book}) b "
+            f"ON f.value IS NOT DISTINCT FROM b.value JOIN {tail} USING (id) "
+            "ORDER BY f.value NULLS FIRST, f.fold"
+        )
+        folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        for batch in engine.stream(rest):
+            folds.append(batch["fold"].to_numpy())
+            neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
+            ids_in_fold.append(_tail_ids(column, neg, pos, self.book.units_per_row))
+        others = _others(engine, self.counts, column, book, by_fold)
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),

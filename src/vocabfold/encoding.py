@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.codebook import Codebook
-from vocabfold.crossfit import FoldedIndex
+from vocabfold.columns import Store
+from vocabfold.crossfit import FoldedIndex, FoldedStore
 from vocabfold.engines import fingerprints
 from vocabfold.errors import InputError
 from vocabfold.kinds import as_kind, is_comparable, kind_of
@@ -25,6 +26,7 @@ DIGEST = b"vocabfold.digest"  # a key in the metadata of Parquet files, and of t
 
 Ids = NDArray[np.int32]
 AnyIndex = Index | FoldedIndex
+AnyStore = Store | FoldedStore
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,13 @@ class Encoder:
         ids = self.indexes[name].find(converted[0])
         ids[converted[1]] = -1
         return ids
+
+
+def fill(kept: dict[str, Any], store: AnyStore, names: Sequence[str]) -> None:
+    """Load the columns that are not in memory yet."""
+    missing = [name for name in names if name not in kept]
+    if missing:
+        kept.update(store.load(track(missing, "loading the codebook")))
 
 
 def encode(encoder: Encoder, table: pa.Table, folds: Ids | None = None) -> dict[str, Ids]:

@@ -23,11 +23,10 @@ from vocabfold.codebook import Codebook
 from vocabfold.counting import count
 from vocabfold.counts import Counts
 from vocabfold.crossfit import FoldedStore
-from vocabfold.encoding import AnyIndex, Encoder, Ids, check_kinds, encode, offsets, were_fitted
+from vocabfold.encoding import AnyStore, Encoder, Ids, check_kinds, encode, fill, offsets, were_fitted
 from vocabfold.errors import InputError
-from vocabfold.fitting import check_options, fit
+from vocabfold.fitting import check_options, check_training, fit
 from vocabfold.members import Members, representatives
-from vocabfold.progress import track
 
 
 class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -186,8 +185,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         """
         table, folds = self._learn(X, y, sample_weight, with_folds=True)
         store = FoldedStore(self.codebook_, self.counts_, self.counts_.memory_limit)
-        indexes = {name: store.index(name) for name in track(self.codebook_.features, "encoding out of fold")}
-        return self._encoded(table, indexes, folds)
+        return self._encoded(table, store, {}, folds)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add the counts of more rows to those that were learnt before.
@@ -260,7 +258,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
                 "transform for other rows.",
                 stacklevel=3,
             )
-        return self._encoded(table, {name: book.index(name) for name in book.features})
+        return self._encoded(table, book.store, book.indexes)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Return a value for each id: the one with most rows; `members_` has all of them.
@@ -285,6 +283,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         ids = np.asarray(arrays.matrix(X, least_rows=0))
         if ids.shape[1] != len(book):
             raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
+        if ids.dtype.kind not in "iuf":
+            raise InputError(f"X must hold ids, which are whole numbers, got {ids.dtype}.")
         values = []
         for i, (name, start) in enumerate(offsets(book, self.offset_ids).items()):
             size, given = book.columns[name].size, ids[:, i]
@@ -325,6 +325,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     ) -> tuple[pa.Table, Ids | None]:
         """Count all rows and fit the counts; return the rows and their folds."""
         options = self._options()
+        if with_folds:
+            check_training(self.unseen, options["min_count"])
         X = arrays.matrix(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         for learnt in ("counts_", "_codebook"):  # of other rows, whatever comes of these
@@ -355,10 +357,11 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         counts = count(table, features=features, positive=positive, **roles)
         return replace(counts, sources=(arrays.described(X),)), classes, folds
 
-    def _encoded(self, table: pa.Table, indexes: Mapping[str, AnyIndex], folds: Ids | None = None) -> Ids:
-        """Return the ids of rows as one array."""
+    def _encoded(self, table: pa.Table, store: AnyStore, kept: dict[str, Any], folds: Ids | None = None) -> Ids:
+        """Return the ids of rows as one array; columns that are in memory are kept there."""
         book = self.codebook_
-        ids = encode(Encoder(book, indexes, offsets(book, self.offset_ids)), table, folds)
+        fill(kept, store, book.features)
+        ids = encode(Encoder(book, kept, offsets(book, self.offset_ids)), table, folds)
         return np.column_stack(list(ids.values()))
 
     def _options(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ at one by one, and they are no more than the budget.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -53,11 +53,11 @@ class FittedStore:
             f"UNION ALL SELECT value, id, neg, pos FROM {of_values}"
         )
 
-    def index(self, name: str) -> Index:
-        """Return the values of a column and their ids in memory."""
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory."""
         with Engine(self.counts.memory_limit) as engine:
-            table = engine.run(sorted_by_value(self.sql(engine, name), "value, id"))
-        return Index(table["value"], table["id"].to_numpy())
+            tables = {name: engine.run(sorted_by_value(self.sql(engine, name), "value, id")) for name in names}
+        return {name: Index(table["value"], table["id"].to_numpy()) for name, table in tables.items()}
 
 
 def fit(
@@ -241,6 +241,12 @@ def check_options(
         checks.at_least("min_count", min_count, 1)
     checks.at_least("private_min", private_min, 1)
     checks.at_least("tail", tail, 1)
+
+
+def check_training(unseen: str, min_count: int) -> None:
+    """Refuse options with which the rows that are fitted cannot be encoded."""
+    if unseen == "error" and min_count > 1:
+        raise InputError("unseen='error' refuses pooled values, which these rows would have; give min_count=1.")
 
 
 def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -52,8 +52,11 @@ class SavedStore:
                 raise storage.gone(path)
         return f"SELECT * FROM {parquet(self.files[name])}"
 
-    def index(self, name: str) -> Index:
-        """Return the values of a column and their ids in memory."""
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory."""
+        return {name: self._index(name) for name in names}
+
+    def _index(self, name: str) -> Index:
         try:
             table = pa.concat_tables(storage.read(path).read(["value", "id"]) for path in self.files[name])
         except (OSError, pa.ArrowException) as error:

@@ -11,7 +11,7 @@ from vocabfold.codebook import Codebook
 from vocabfold.counting import count
 from vocabfold.engines import files, frames
 from vocabfold.errors import InputError
-from vocabfold.fitting import check_options, fit
+from vocabfold.fitting import check_options, check_training, fit
 from vocabfold.outputs import check_out
 from vocabfold.transform import transform
 
@@ -108,8 +108,7 @@ def fit_transform(
         "unseen": unseen,
     }
     check_options(budget, **options)
-    if unseen == "error" and options["min_count"] > 1:
-        raise InputError("unseen='error' refuses pooled values, which these rows would have; give min_count=1.")
+    check_training(unseen, options["min_count"])
     if fold_column is None:
         checks.at_least("folds", folds, 2)
     if not (files.are_paths(data) or frames.is_frame(data)):

@@ -27,11 +27,13 @@ from vocabfold.crossfit import Folds
 from vocabfold.encoding import (
     DIGEST,
     AnyIndex,
+    AnyStore,
     Encoder,
     Ids,
     check_kinds,
     check_values,
     encode,
+    fill,
     loaded,
     offsets,
     were_fitted,
@@ -89,10 +91,14 @@ class Plan:
         """The columns that stay in memory."""
         return self.folds.indexes if self.folds else self.book.indexes
 
+    @property
+    def store(self) -> AnyStore:
+        """Where the columns are loaded from."""
+        return self.folds.store if self.folds else self.book.store
+
     def load(self, name: str) -> AnyIndex:
         """Return the values of a column in memory, for as long as they are needed."""
-        store = self.folds.store if self.folds else self.book.store
-        return self.kept.get(name) or store.index(name)
+        return self.kept.get(name) or self.store.load([name])[name]
 
     @property
     def fold_column(self) -> str | None:
@@ -165,7 +171,7 @@ def _of_frame(plan: Plan, data: Any) -> Any:
     elif were_fitted(book, data, table.num_rows):
         _warn(place)
     folds = _folds_of_frame(plan.folds, data, table.num_rows) if plan.folds else None
-    plan.kept.update({name: plan.load(name) for name in book.features})
+    fill(plan.kept, plan.store, book.features)
     encoder = Encoder(book, plan.kept, plan.offsets)
     ids = encode(encoder, table, folds)
     _check_folds(plan, encoder.strange, table.num_rows, place)

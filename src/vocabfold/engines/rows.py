@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from vocabfold import checks
 from vocabfold.engines import files, fingerprints, frames, streams, text
 from vocabfold.engines.duckdb import Engine, identifier, literal, parquet
 from vocabfold.engines.streams import Stream
@@ -98,14 +99,7 @@ def _check_names(found: Source) -> None:
             f"column names must be text, got {wrong[0]!r} ({type(wrong[0]).__name__}) in {found.name}; "
             "rename the columns first."
         )
-    firsts: dict[str, str] = {}
-    for name in found.names:
-        if name.lower() in firsts:
-            raise InputError(
-                f"{found.name} has the columns {firsts[name.lower()]!r} and {name!r}; names must differ, and "
-                "by more than upper and lower case: rename one of them."
-            )
-        firsts[name.lower()] = name
+    checks.distinct(found.names, found.name)
 
 
 def _column(name: str, type: pa.DataType, reference: str) -> Column:
