@@ -94,7 +94,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     >>> ids = compressor.fit_transform(X, y)
     >>> ids.head(2)
        site  app
-    0     1    0
+    0     2    0
     1     0    0
     >>> compressor.transform(pd.DataFrame({"site": ["b", "new"], "app": [None, "x"]}))
        site  app

@@ -1,0 +1,204 @@
+"""The scikit-learn door against scikit-learn's own encoders: one run, side by side.
+
+    python -m benchmarks.speed.estimator            2 million rows x 5 columns, some minutes; raw rows are kept
+    python -m benchmarks.speed.estimator --small    the same in seconds, only printed
+    python -m benchmarks.speed.estimator --report   tables of the newest run, and its figures in the README
+
+Columns have 20 to 220,000 values, some of them far more rows than others. `fit` and `fit_transform` stand
+against TargetEncoder's, `transform` of as many new rows (some with values never seen) against OrdinalEncoder's
+and TargetEncoder's, and so does a frame of one row. All get the same frames; times are the least of the
+repeats. The answer beside each time is the AUC of the sum of the columns' log-odds: of the rates that
+TargetEncoder gives, or that our ids have; for `fit_transform` on the training rows, otherwise on the new ones.
+OrdinalEncoder has none, as it does not look at y.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import OrdinalEncoder, TargetEncoder
+
+import vocabfold as vf
+from benchmarks.measure import RUNS, Row, extra_memory, facts, read_csv, show, timed, write_csv
+from benchmarks.tables import TIMES, Cell, figures, newest, number, table, update_readme
+
+PACKAGES = ["vocabfold", "scikit-learn", "pandas", "numpy", "numba", "duckdb", "pyarrow"]
+N_VALUES = (220_000, 50_000, 5_000, 500, 20)
+BUDGET = 1000
+OURS, TARGET, ORDINAL = "VocabularyCompressor", "TargetEncoder", "OrdinalEncoder"
+FIRST = f"{OURS}, first time"  # which loads the codebook
+KINDS: dict[str, Callable[[pd.Series], pd.Series]] = {
+    "text": lambda numbers: numbers.map("user-{:08x}".format).astype("str"),
+    "text as objects": lambda numbers: numbers.map("user-{:08x}".format).astype(object),
+    "categories": lambda numbers: numbers.map("user-{:08x}".format).astype("category"),
+    "integers": lambda numbers: numbers,
+}
+
+
+def numbered(n_rows: int, n_unseen: float, seed: int) -> tuple[pd.DataFrame, Any]:
+    """Return rows with values as numbers, and their labels; a share of them has values of no other seed."""
+    rng = np.random.default_rng(seed)
+    columns, logit = {}, np.full(n_rows, -1.5)
+    for n_values in N_VALUES:
+        rank = (n_values * rng.power(0.3, n_rows)).astype(np.int64)  # half of the rows in a tenth of the values
+        logit += np.random.default_rng(n_values).normal(0, 0.5, n_values)[rank]
+        is_unseen = rng.random(n_rows) < n_unseen
+        columns[f"of {n_values:,}"] = np.where(is_unseen, n_values + seed * n_rows + np.arange(n_rows), rank)
+    return pd.DataFrame(columns), (rng.random(n_rows) < 1 / (1 + np.exp(-logit))).astype(np.int64)
+
+
+def auc(rates: Any, labels: Any) -> Row:
+    """Return how well the sum of log-odds tells the labels."""
+    rates = np.clip(np.asarray(rates, float), 1e-6, 1 - 1e-6)
+    return {"auc": float(roc_auc_score(labels, np.log(rates / (1 - rates)).sum(axis=1)))}
+
+
+def rates_of(compressor: Any, ids: Any) -> Any:
+    """Return the rates of ids."""
+    columns = compressor.codebook_.columns.values()
+    return np.column_stack(
+        [np.array(column.rates)[ids[:, i]] for i, column in enumerate(columns)],
+    )
+
+
+def measured(kind: str, small: bool) -> Iterator[Row]:
+    """Yield a row for each step and method."""
+    n_rows = 20_000 if small else 2_000_000
+    rivals, ours = (1, 2) if small else (3, 5)
+    (numbers, y), (new_numbers, new_y) = numbered(n_rows, 0, 1), numbered(n_rows, 0.02, 2)
+    X, new = (frame.apply(KINDS[kind]) for frame in (numbers, new_numbers))
+    one = new.iloc[[7]].reset_index(drop=True)
+    target, compressor = TargetEncoder(target_type="binary"), vf.VocabularyCompressor(BUDGET)
+
+    def row(step: str, method: str, times: Row, memory: float, answer: Row) -> Row:
+        about = {"step": step, "values": kind, "n_rows": 1 if step == "one row" else n_rows, "method": method}
+        return about | times | {"extra_mb": memory} | answer
+
+    for name, encoder, repeats in ((TARGET, target, rivals), (OURS, compressor, ours)):
+        _, times = timed(repeats, encoder.fit, X, y)
+        first, first_times = timed(1, encoder.transform, new)
+        if encoder is compressor:
+            yield row("transform", FIRST, first_times, np.nan, {})
+        answer = auc(rates_of(encoder, first) if encoder is compressor else first, new_y)
+        yield row("fit", name, times, extra_memory(encoder.fit, X, y), answer)
+    ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, dtype=np.int32).fit(X)
+    compressor.transform(new[:1])
+    for name, encoder, repeats in (
+        (TARGET, target, rivals),
+        (ORDINAL, ordinal, rivals),
+        (OURS, compressor, ours),
+    ):
+        found, times = timed(repeats, encoder.transform, new)
+        rates = None if encoder is ordinal else rates_of(compressor, found) if encoder is compressor else found
+        answer = {} if rates is None else auc(rates, new_y)
+        yield row("transform", name, times, extra_memory(encoder.transform, new), answer)
+        yield row("one row", name, timed(20 if small else 300, encoder.transform, one)[1], np.nan, {})
+    for name, encoder, repeats in ((TARGET, target, rivals), (OURS, compressor, ours)):
+        found, times = timed(repeats, encoder.fit_transform, X, y)
+        answer = auc(rates_of(encoder, found) if encoder is compressor else found, y)
+        yield row("fit_transform", name, times, extra_memory(encoder.fit_transform, X, y), answer)
+
+
+def ratios(rows: Sequence[Row], step: str, rival: str) -> list[tuple[str, float]]:
+    """Return for each kind of values how many times as long as ours a rival takes."""
+
+    def seconds(method: str) -> dict[str, float]:
+        return {row["values"]: row["seconds"] for row in rows if (row["step"], row["method"]) == (step, method)}
+
+    ours = seconds(OURS)
+    return [(kind, theirs / ours[kind]) for kind, theirs in seconds(rival).items()]
+
+
+def headlines(rows: Sequence[Row]) -> str:
+    """Return the table for the project's README."""
+
+    def spread(step: str, rival: str) -> str:
+        found = ratios(rows, step, rival)
+        return ", ".join(f"{ratio:.1f} ({kind})" for kind, ratio in found)
+
+    one = max(row["seconds"] for row in rows if (row["step"], row["method"]) == ("one row", OURS))
+    lines = [
+        (f"`{step}` of 2 million rows x 5 columns: {rival} takes, times as long", spread(step, rival))
+        for step, rival in (
+            ("fit", TARGET),
+            ("fit_transform", TARGET),
+            ("transform", TARGET),
+            ("transform", ORDINAL),
+        )
+    ]
+    for step in ("fit", "transform", "fit_transform"):
+        memory = {
+            row["method"]: row["extra_mb"] for row in rows if (row["step"], row["values"]) == (step, "text")
+        }
+        rival = ORDINAL if step == "transform" else TARGET
+        lines.append(
+            (
+                f"memory of `{step}` beyond the frame, text",
+                f"{memory[OURS]:,.0f} MB; {rival} {memory[rival]:,.0f} MB",
+            )
+        )
+    return figures([*lines, ("`transform` of a frame of one row, at most", f"{one * 1000:.1f} ms")])
+
+
+_CELLS: dict[str, Cell] = {
+    "step": number("step", ""),
+    "values": number("values", ""),
+    "method": number("method", ""),
+    "rows": number("n_rows", ","),
+    **(TIMES | {"seconds (least)": number("seconds", ".4f"), "slowest": number("slowest", ".4f")}),
+    "memory beyond the frame (MB)": lambda row: (
+        f"{row['extra_mb']:,.0f}" if row["extra_mb"] == row["extra_mb"] else ""
+    ),
+    "AUC": number("auc", ".4f"),
+}
+
+
+def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
+    """Write the tables of a run."""
+    texts = ["# The scikit-learn door\n", *(f"- {fact['fact']}: {fact['is']}" for fact in about)]
+    for step in ("fit", "fit_transform", "transform", "one row"):
+        texts += [f"\n## {step}\n", table([row for row in rows if row["step"] == step], _CELLS)]
+        texts += [
+            f"{rival} takes {ratio:.2f} times as long ({kind}).\n"
+            for rival in (TARGET, ORDINAL)
+            for kind, ratio in ratios(rows, step, rival)
+        ]
+    (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Measure all kinds of values, print and keep the rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="comma-separated (default: all)")
+    options = parser.parse_args()
+    if options.report:
+        run = newest("estimator")
+        rows = read_csv(run / "raw.csv")
+        write_report(run, rows, read_csv(run / "about.csv"))
+        update_readme("estimator", run.name, headlines(rows))
+        return
+    warnings.simplefilter("ignore")
+    list(measured("text", small=True))  # compile first
+    rows = []
+    for kind in options.kinds.split(","):
+        for row in measured(kind, options.small):
+            rows.append(row)
+            show([row])
+    if not options.small:
+        about = facts(PACKAGES) | {"command": " ".join(["python -m benchmarks.speed.estimator", *sys.argv[1:]])}
+        folder = RUNS / f"{about['date']}-estimator"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_csv(folder / "raw.csv", rows)
+        write_csv(folder / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
+
+
+if __name__ == "__main__":
+    main()
