@@ -30,6 +30,7 @@ full: test ## + the slow tests, the examples with torch, and all tests without t
 
 bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small
+	$(BIN)/python -m benchmarks.speed.estimator --small
 	$(BIN)/python -m benchmarks.codebook.run --small
 	$(BIN)/python -m benchmarks.transform.run --small
 	$(BIN)/python -m benchmarks.honest.run --small
@@ -37,6 +38,8 @@ bench: $(VENV)/.bench ## small benchmarks, a minute
 figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an hour
 	$(BIN)/python -m benchmarks.speed.run
 	$(BIN)/python -m benchmarks.speed.report
+	$(BIN)/python -m benchmarks.speed.estimator
+	$(BIN)/python -m benchmarks.speed.estimator --report
 	$(BIN)/python -m benchmarks.codebook.run
 	$(BIN)/python -m benchmarks.codebook.run --rows 37000000
 	$(BIN)/python -m benchmarks.codebook.report

@@ -56,7 +56,8 @@ def test_every_example_runs_and_prints_what_the_page_shows(page, tmp_path, monke
 
 @pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed: pip install 'vocabfold[learn]'")
 def test_the_examples_with_torch_were_run():
-    assert "```python torch\n" in (ROOT / "docs" / "honest.md").read_text("utf-8")
+    for page in ("honest.md", "gallery.md"):
+        assert "```python torch\n" in (ROOT / "docs" / page).read_text("utf-8")
 
 
 def test_every_command_is_documented():
@@ -65,12 +66,18 @@ def test_every_command_is_documented():
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "run"),
-    [("speed", "speed"), ("codebook", "codebook-37m"), ("transform", "transform-5m"), ("honest", "honest")],
+    ("report", "run"),
+    [
+        ("speed.report", "speed"),
+        ("codebook.report", "codebook-37m"),
+        ("transform.report", "transform-5m"),
+        ("speed.estimator", "estimator"),
+        ("honest.report", "honest"),
+    ],
 )
-def test_readme_shows_the_figures_of_the_run_that_it_links(benchmark, run, monkeypatch):
+def test_readme_shows_the_figures_of_the_run_that_it_links(report, run, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    report = import_module(f"benchmarks.{benchmark}.report")
+    report = import_module(f"benchmarks.{report}")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     newest = report.newest(run)
     assert f"benchmarks/runs/{newest.name}/README.md" in text
@@ -97,6 +104,13 @@ def run(*command):
 def test_the_small_benchmark_runs_without_the_rivals():
     out = run("-m", "benchmarks.speed.run", "--small", "--parts", "size,growth,criteo")
     assert out.count("part=criteo") == 20
+
+
+@pytest.mark.jit
+def test_the_small_benchmark_of_the_estimator_runs():
+    out = run("-m", "benchmarks.speed.estimator", "--small", "--kinds", "integers")
+    assert out.count("n_unseen=25620") == 2
+    assert out.count("auc=0.6") == 2
 
 
 @pytest.mark.jit

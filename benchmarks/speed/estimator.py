@@ -7,9 +7,9 @@
 Columns have 20 to 220,000 values, some of them far more rows than others. `fit` and `fit_transform` stand
 against TargetEncoder's, `transform` of as many new rows (some with values never seen) against OrdinalEncoder's
 and TargetEncoder's, and so does a frame of one row. All get the same frames; times are the least of the
-repeats. The answer beside each time is the AUC of the sum of the columns' log-odds: of the rates that
-TargetEncoder gives, or that our ids have; for `fit_transform` on the training rows, otherwise on the new ones.
-OrdinalEncoder has none, as it does not look at y.
+repeats. The answers beside the times: the values that were learnt; the new rows' values that were not among
+them; and the AUC on the new rows of a logistic regression that was trained on what `fit_transform` returned, as
+log-odds of the rates that TargetEncoder gives, or that our ids have.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder, TargetEncoder
 
@@ -53,56 +54,63 @@ def numbered(n_rows: int, n_unseen: float, seed: int) -> tuple[pd.DataFrame, Any
     return pd.DataFrame(columns), (rng.random(n_rows) < 1 / (1 + np.exp(-logit))).astype(np.int64)
 
 
-def auc(rates: Any, labels: Any) -> Row:
-    """Return how well the sum of log-odds tells the labels."""
-    rates = np.clip(np.asarray(rates, float), 1e-6, 1 - 1e-6)
-    return {"auc": float(roc_auc_score(labels, np.log(rates / (1 - rates)).sum(axis=1)))}
+def log_odds(encoder: Any, encoded: Any) -> Any:
+    """Return what a column tells of each row: by the rates of TargetEncoder, or by those of our ids."""
+    rates = encoded
+    if isinstance(encoder, vf.VocabularyCompressor):
+        columns = encoder.codebook_.columns.values()
+        rates = np.column_stack([np.array(column.rates)[encoded[:, i]] for i, column in enumerate(columns)])
+    rates = np.clip(rates, 1e-3, 1 - 1e-3)
+    return np.log(rates / (1 - rates))
 
 
-def rates_of(compressor: Any, ids: Any) -> Any:
-    """Return the rates of ids."""
-    columns = compressor.codebook_.columns.values()
-    return np.column_stack(
-        [np.array(column.rates)[ids[:, i]] for i, column in enumerate(columns)],
-    )
+def n_learnt(encoder: Any) -> Row:
+    """Return how many values an encoder knows."""
+    if isinstance(encoder, vf.VocabularyCompressor):
+        return {"n_values": encoder.codebook_.n_values}
+    return {"n_values": sum(map(len, encoder.categories_))}
+
+
+def n_unseen(encoder: Any, encoded: Any) -> Row:
+    """Return how many values an encoder did not know; TargetEncoder does not tell."""
+    if isinstance(encoder, TargetEncoder):
+        return {}
+    sizes = np.array(list(encoder.sizes_.values())) if isinstance(encoder, vf.VocabularyCompressor) else 0
+    return {"n_unseen": int((encoded == sizes - 1).sum())}
 
 
 def measured(kind: str, small: bool) -> Iterator[Row]:
     """Yield a row for each step and method."""
     n_rows = 20_000 if small else 2_000_000
-    rivals, ours = (1, 2) if small else (3, 5)
     (numbers, y), (new_numbers, new_y) = numbered(n_rows, 0, 1), numbered(n_rows, 0.02, 2)
     X, new = (frame.apply(KINDS[kind]) for frame in (numbers, new_numbers))
     one = new.iloc[[7]].reset_index(drop=True)
-    target, compressor = TargetEncoder(target_type="binary"), vf.VocabularyCompressor(BUDGET)
+    encoders = {
+        TARGET: TargetEncoder(target_type="binary"),
+        ORDINAL: OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, dtype=np.int32),
+        OURS: vf.VocabularyCompressor(BUDGET, unseen="own"),
+    }
+    repeats = dict.fromkeys(encoders, 1 if small else 3) | {OURS: 2 if small else 5}
 
     def row(step: str, method: str, times: Row, memory: float, answer: Row) -> Row:
         about = {"step": step, "values": kind, "n_rows": 1 if step == "one row" else n_rows, "method": method}
         return about | times | {"extra_mb": memory} | answer
 
-    for name, encoder, repeats in ((TARGET, target, rivals), (OURS, compressor, ours)):
-        _, times = timed(repeats, encoder.fit, X, y)
-        first, first_times = timed(1, encoder.transform, new)
-        if encoder is compressor:
-            yield row("transform", FIRST, first_times, np.nan, {})
-        answer = auc(rates_of(encoder, first) if encoder is compressor else first, new_y)
-        yield row("fit", name, times, extra_memory(encoder.fit, X, y), answer)
-    ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, dtype=np.int32).fit(X)
-    compressor.transform(new[:1])
-    for name, encoder, repeats in (
-        (TARGET, target, rivals),
-        (ORDINAL, ordinal, rivals),
-        (OURS, compressor, ours),
-    ):
-        found, times = timed(repeats, encoder.transform, new)
-        rates = None if encoder is ordinal else rates_of(compressor, found) if encoder is compressor else found
-        answer = {} if rates is None else auc(rates, new_y)
-        yield row("transform", name, times, extra_memory(encoder.transform, new), answer)
+    for name, encoder in encoders.items():
+        labels = () if name == ORDINAL else (y,)
+        fitted, times = timed(repeats[name], encoder.fit, X, *labels)
+        yield row("fit", name, times, extra_memory(encoder.fit, X, *labels), n_learnt(fitted))
+        if name == OURS:
+            yield row("transform", FIRST, timed(1, encoder.transform, new)[1], np.nan, {})
+        found, times = timed(repeats[name], encoder.transform, new)
+        yield row("transform", name, times, extra_memory(encoder.transform, new), n_unseen(encoder, found))
         yield row("one row", name, timed(20 if small else 300, encoder.transform, one)[1], np.nan, {})
-    for name, encoder, repeats in ((TARGET, target, rivals), (OURS, compressor, ours)):
-        found, times = timed(repeats, encoder.fit_transform, X, y)
-        answer = auc(rates_of(encoder, found) if encoder is compressor else found, y)
-        yield row("fit_transform", name, times, extra_memory(encoder.fit_transform, X, y), answer)
+        if name != ORDINAL:
+            trained, times = timed(repeats[name], encoder.fit_transform, X, y)
+            model = LogisticRegression().fit(log_odds(encoder, trained), y)
+            auc = roc_auc_score(new_y, model.decision_function(log_odds(encoder, found)))
+            memory = extra_memory(encoder.fit_transform, X, y)
+            yield row("fit_transform", name, times, memory, {"auc": float(auc)})
 
 
 def ratios(rows: Sequence[Row], step: str, rival: str) -> list[tuple[str, float]]:
@@ -155,6 +163,8 @@ _CELLS: dict[str, Cell] = {
     "memory beyond the frame (MB)": lambda row: (
         f"{row['extra_mb']:,.0f}" if row["extra_mb"] == row["extra_mb"] else ""
     ),
+    "values learnt": number("n_values", ","),
+    "unseen": number("n_unseen", ","),
     "AUC": number("auc", ".4f"),
 }
 
@@ -163,7 +173,9 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     """Write the tables of a run."""
     texts = ["# The scikit-learn door\n", *(f"- {fact['fact']}: {fact['is']}" for fact in about)]
     for step in ("fit", "fit_transform", "transform", "one row"):
-        texts += [f"\n## {step}\n", table([row for row in rows if row["step"] == step], _CELLS)]
+        chosen = [row for row in rows if row["step"] == step]
+        cells = {name: cell for name, cell in _CELLS.items() if any(map(cell, chosen))}
+        texts += [f"\n## {step}\n", table(chosen, cells)]
         texts += [
             f"{rival} takes {ratio:.2f} times as long ({kind}).\n"
             for rival in (TARGET, ORDINAL)

@@ -72,6 +72,9 @@ class FoldedStore:
     def load(self, names: Iterable[str]) -> dict[str, FoldedIndex]:
         """Return the values of columns and their ids in memory."""
         with Engine(self.memory_limit) as engine:
+            by_fold = self.counts.sql(engine, self.book.features[0], by_fold=True)
+            if engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py() < 2:
+                raise InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
             return {name: self._index(engine, name) for name in names}
 
     def _index(self, engine: Engine, name: str) -> FoldedIndex:
@@ -85,9 +88,6 @@ class FoldedStore:
             f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {tail} t "
             "ON b.id = t.id ORDER BY b.value NULLS FIRST"
         )
-        n_folds = engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py()
-        if n_folds < 2:
-            raise InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
         if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
             raise _other_counts()
         rest = (
