@@ -1,5 +1,7 @@
 import functools
 import operator
+import pickle
+import shutil
 
 import pyarrow as pa
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 import vocabfold as vf
 from conftest import fold_counts
 from test_counting import FEATURES, arrow, assert_equals_loop, sample
+from vocabfold import counting
 
 
 def count(rows, **options):
@@ -110,6 +113,39 @@ def test_counts_survive_a_round_trip(tmp_path):
             vf.CodebookError, match=r"has been removed or replaced since it was loaded; load the"
         ):
             loaded["site"]
+
+
+def test_counts_without_their_folds(tmp_path):
+    folded, plain = count(sample(), folds=4), count(sample())
+    folded.save(tmp_path / "counts")
+    for counts in (folded, vf.load_counts(tmp_path / "counts"), plain):
+        total = counts.without_folds()
+        assert total.folds == 0
+        assert equal(total, plain)
+        assert repr(total).split("\n")[0] == repr(plain).split("\n")[0]
+        assert total.n_values == plain.n_values
+        assert equal(total + plain, plain + plain)
+        assert equal(plain + total, plain + plain)
+    with pytest.raises(vf.InputError, match="^counts with folds 4 and counts with folds 0 cannot be added"):
+        folded + plain
+
+
+@pytest.mark.parametrize("folds", [0, 3])
+def test_a_pickle_holds_the_counts_and_no_path(folds, tmp_path, monkeypatch):
+    in_memory = count(sample(), folds=folds)
+    monkeypatch.setattr(counting, "_MANY_ROWS", 1)
+    on_disk = count(sample(), folds=folds)
+    on_disk.save(tmp_path / "counts")
+    saved = vf.load_counts(tmp_path / "counts")
+    pickles = [pickle.dumps(counts) for counts in (in_memory, on_disk, saved, sum([in_memory, on_disk]))]
+    del on_disk, saved
+    shutil.rmtree(tmp_path / "counts")
+    *copies, twice = map(pickle.loads, pickles)
+    assert all(equal(copied, in_memory) for copied in copies)
+    assert equal(twice, in_memory + in_memory)
+    book = pickle.loads(pickle.dumps(fold_counts(copies[1], 20)))
+    assert book.digest == fold_counts(in_memory, 20).digest
+    assert book.ids("site", ["a"]) == fold_counts(in_memory, 20).ids("site", ["a"])
 
 
 def test_counts_with_broken_weights_survive_a_round_trip(tmp_path):

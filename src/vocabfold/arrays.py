@@ -148,17 +148,22 @@ def _listed(classes: NDArray[Any]) -> str:
 
 def weights(sample_weight: Any, n_rows: int) -> pa.Array:
     """Return the weights as a flat array with one entry for each row; counting looks at their values."""
-    try:
-        array = np.asarray(sample_weight)
-        array = array if array.dtype.kind in "iuf" else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight must be numbers, got {short(sample_weight)}.") from error
+    array = numbers("sample_weight", sample_weight)
     if array.shape != (n_rows,):
         raise InputError(
             f"sample_weight must have one entry for each of the {checks.number(n_rows, 'row')} of X, got an "
             f"array of shape {array.shape}."
         )
     return pa.array(array)
+
+
+def numbers(what: str, given: Any) -> NDArray[Any]:
+    """Return an array of whole numbers as it is, and any other as floats."""
+    try:
+        array = np.asarray(given)
+        return array if array.dtype.kind in "iu" else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must hold numbers, got {short(given)}.") from error
 
 
 def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) -> NDArray[np.int32]:

@@ -123,7 +123,7 @@ class Codebook(Sums):
         return digest(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"indexes": {}}  # which a pickle need not hold: they are made again
+        return vars(self) | {"indexes": {}}  # a pickle does without: they are made again
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
@@ -137,7 +137,7 @@ class Codebook(Sums):
             return to_rows(engine.run(sorted_by_value(self.store.sql(engine, name))), self.units_per_row)
 
     def ids(self, name: str, values: Any) -> NDArray[np.int32]:
-        """Return the id of each value of a column.
+        """Return the id of each value of a column, in O(log n); the first call for a column loads it.
 
         Parameters
         ----------
@@ -156,10 +156,6 @@ class Codebook(Sums):
         InputError
             The column is not in the codebook, the values are of another kind, or, with unseen="error", one of
             them is not in the codebook.
-
-        Notes
-        -----
-        The first call for a column loads it. Then every value takes O(log n).
         """
         column = self.column(name)
         array, is_foreign = of_kind(name, column.kind, values)

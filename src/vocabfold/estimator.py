@@ -280,11 +280,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
             An entry is no id of its column.
         """
         book = self.codebook_
-        ids = np.asarray(arrays.matrix(X, least_rows=0))
+        ids = arrays.numbers("X", arrays.matrix(X, least_rows=0))
         if ids.shape[1] != len(book):
             raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
-        if ids.dtype.kind not in "iuf":
-            raise InputError(f"X must hold ids, which are whole numbers, got {ids.dtype}.")
         values = []
         for i, (name, start) in enumerate(offsets(book, self.offset_ids).items()):
             size, given = book.columns[name].size, ids[:, i]
@@ -346,7 +344,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         positive = arrays.positive_of(classes, self.positive)
         features, folds = table.column_names, None
         roles: dict[str, Any] = {}
-        label = getattr(y, "name", None)
+        label = self.counts_.label if self.__sklearn_is_fitted__() else getattr(y, "name", None)
         table, roles["label"] = _with(table, label if label and isinstance(label, str) else "y", labels)
         if sample_weight is not None:
             weights = arrays.weights(sample_weight, table.num_rows)
