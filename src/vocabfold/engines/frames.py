@@ -130,8 +130,12 @@ def column(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
             array = pa.array(series, pa.uint64(), from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise _mixed(name, series.astype(object).tolist()) from error
-    # Arrow makes 1.0 of 1 beside 1.5, and a date of an instant beside a date.
-    if series.dtype == object and len(_types(values := series.tolist())) > 1:
+    # Arrow makes 1.0 of 1 beside 1.5, and a date of an instant beside a date; with text it mixes nothing.
+    if (
+        series.dtype == object
+        and not pa.types.is_string(array.type)
+        and len(_types(values := series.tolist())) > 1
+    ):
         raise _mixed(name, values)
     return array
 
