@@ -127,12 +127,12 @@ def headlines(rows: Sequence[Row]) -> str:
     """Return the table for the project's README."""
 
     def spread(step: str, rival: str) -> str:
-        found = ratios(rows, step, rival)
-        return ", ".join(f"{ratio:.1f} ({kind})" for kind, ratio in found)
+        found = ", ".join(f"{ratio:.1f} ({kind})" for kind, ratio in ratios(rows, step, rival))
+        return f"takes {found} times as long"
 
     one = max(row["seconds"] for row in rows if (row["step"], row["method"]) == ("one row", OURS))
     lines = [
-        (f"`{step}` of 2 million rows x 5 columns: {rival} takes, times as long", spread(step, rival))
+        (f"`{rival}.{step}`, against ours", spread(step, rival))
         for step, rival in (
             ("fit", TARGET),
             ("fit_transform", TARGET),
@@ -171,11 +171,11 @@ _CELLS: dict[str, Cell] = {
 
 def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
     """Write the tables of a run."""
-    texts = ["# The scikit-learn door\n", *(f"- {fact['fact']}: {fact['is']}" for fact in about)]
+    texts = ["# The scikit-learn door\n", *(f"- {fact['fact']}: {fact['is']}" for fact in about), ""]
     for step in ("fit", "fit_transform", "transform", "one row"):
         chosen = [row for row in rows if row["step"] == step]
         cells = {name: cell for name, cell in _CELLS.items() if any(map(cell, chosen))}
-        texts += [f"\n## {step}\n", table(chosen, cells)]
+        texts += [f"## {step}\n", table(chosen, cells)]
         texts += [
             f"{rival} takes {ratio:.2f} times as long ({kind}).\n"
             for rival in (TARGET, ORDINAL)
