@@ -51,7 +51,7 @@ ALLOWED = {
         "columns",
         "codebook",
     },
-    "encoding": {"errors", "kinds", "progress", "engines", "lookup", "columns", "codebook", "crossfit"},
+    "encoding": {"errors", "kinds", "progress", "lookup", "columns", "codebook", "crossfit"},
     "outputs": {"errors", "engines"},
     "transform": {
         *("errors", "checks", "progress", "engines", "counts"),
@@ -62,10 +62,10 @@ ALLOWED = {
         *("pairs", "private", "building", "lookup", "columns", "codebook", "crossfit"),
     },
     "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
-    "members": {"codebook"},
-    "arrays": {"errors", "checks", "kinds", "engines"},
+    "members": {"errors", "progress", "engines", "codebook"},
+    "arrays": {"errors", "checks", "kinds", "engines", "survey"},
     "estimator": {
-        *("errors", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
+        *("errors", "engines", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
         *("arrays", "members"),
     },
     "evaluation": {"checks", "codebook"},

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from unittest import SkipTest
 
 import joblib
@@ -28,7 +29,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    LeaveOneOut,
     PredefinedSplit,
+    ShuffleSplit,
     StratifiedKFold,
     TimeSeriesSplit,
     cross_validate,
@@ -43,6 +46,7 @@ from vocabfold.estimator import VocabularyCompressor
 
 SAME_ROWS = "X seems to be the rows that were fitted"
 may_be_same_rows = pytest.mark.filterwarnings(f"ignore:{SAME_ROWS}")
+may_weigh_much = pytest.mark.filterwarnings("ignore:rows weigh up to")
 
 
 def rows(n_rows=4000, seed=0):
@@ -58,6 +62,7 @@ def rows(n_rows=4000, seed=0):
 
 X, Y = rows()
 NEW, _ = rows(500, seed=1)
+EVEN, ODD = np.arange(0, 4000, 2), np.arange(1, 4000, 2)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +77,7 @@ def fitted():
 
 
 @may_be_same_rows
+@may_weigh_much
 @of_sklearn.parametrize_with_checks([VocabularyCompressor()])
 def test_the_checks_of_scikit_learn(estimator, check):
     try:
@@ -198,6 +204,7 @@ def test_no_id_knows_the_label_of_its_row():
     assert abs(np.corrcoef(in_sample, labels)[0, 1]) > 0.99
 
 
+@may_weigh_much
 @settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_a_weight_of_three_is_three_rows(data):
@@ -266,8 +273,10 @@ def test_partial_fit_of_batches_without_a_class_a_kind_or_values():
 
 def test_one_class_so_far():
     compressor = VocabularyCompressor(10).partial_fit([["a"], ["b"]], [1, 1], classes=[0, 1])
-    with pytest.raises(vf.InputError, match=r"^no row has a negative label \('y', positive is '1'\)"):
+    with pytest.raises(NotFittedError, match=r"^there is no codebook yet: no row has a negative label \('y', "):
         compressor.transform([["a"]])
+    assert not hasattr(compressor, "codebook_")
+    assert "VocabularyCompressor" in compressor._repr_html_()
     compressor.partial_fit([["a"], ["b"]], [0, 0])
     assert compressor.transform([["a"]]).shape == (1, 1)
 
@@ -280,6 +289,44 @@ def test_fit_forgets_what_was_learnt_before():
         compressor.transform(NEW)
     assert not hasattr(compressor, "codebook_")
     assert VocabularyCompressor(60).fit(NEW, Y[:500]).fit(X, Y).counts_.rows == 4000
+
+
+def test_many_batches_are_added_up():
+    compressor = VocabularyCompressor(20)
+    for start in range(0, 600, 20):
+        compressor.partial_fit(X[start : start + 20], Y[start : start + 20], classes=[0, 1])
+    assert len(compressor.counts_.parts) <= 17
+    assert not any(part.folder for part in compressor.counts_.parts)
+    assert compressor.codebook_.digest == VocabularyCompressor(20).fit(X[:600], Y[:600]).codebook_.digest
+
+
+def test_partial_fit_keeps_the_options_that_it_had():
+    compressor = VocabularyCompressor(60).partial_fit(X, Y).set_params(budget=5)
+    assert sum(compressor.sizes_.values()) > 5
+    with pytest.raises(vf.InputError, match="^budget must be at least 1, got 0"):
+        compressor.set_params(budget=0).partial_fit(X, Y)
+    with pytest.raises(vf.InputError, match=r"^classes were \[0, 1\] at first, got \[1, 2\]"):
+        compressor.set_params(budget=60).partial_fit(X, Y, classes=[1, 2])
+
+
+@pytest.mark.parametrize("nothing", [[None] * 40, [np.nan] * 40, [pd.NaT] * 40], ids=["None", "NaN", "NaT"])
+def test_a_column_that_was_all_missing_has_values_later(nothing):
+    """As in a part of a cross-validation: what was not seen gets the id of all that was not seen."""
+    frame, y = pd.DataFrame({"a": ["u", "v"] * 20, "n": nothing}), [0, 1] * 20
+    compressor = VocabularyCompressor(10).fit(frame, y)
+    batched = VocabularyCompressor(10).partial_fit(frame, y)
+    assert compressor.codebook_.digest == batched.codebook_.digest
+    for values in (["x", None], [1, None], [1.5, np.nan], [True, None], [datetime.date(2024, 1, 1), None]):
+        new = pd.DataFrame({"a": ["u", "v"], "n": values})
+        assert compressor.transform(new)[0, 1] == compressor.codebook_.columns["n"].other
+        with_values = copy.deepcopy(batched).partial_fit(new, [0, 1])
+        assert with_values.counts_.kinds["n"] != "missing"
+
+
+def test_what_is_masked_is_missing():
+    masked = np.ma.masked_array([[1], [2], [99]] * 10, [[0], [0], [1]] * 10)
+    compressor = VocabularyCompressor(10, private_min=1).fit(masked, [0, 1, 1] * 10)
+    assert sorted(map(str, sum(compressor.members_["x0"], []))) == ["1", "2", "None"]
 
 
 # Input of every kind.
@@ -368,12 +415,15 @@ def test_numbers_are_compared_by_value():
 
 @pytest.mark.parametrize(
     ("negative", "positive"),
-    [(0, 1), (False, True), (0.0, 1.0), (-1, 1), ("no", "yes"), (7, 9)],
+    [
+        *((0, 1), (False, True), (0.0, 1.0), (-0.0, 1.0), (-1, 1), ("no", "yes"), (7, 9)),
+        (np.datetime64("2024-01-01", "ns"), np.datetime64("2025-01-01", "ns")),
+    ],
 )
 def test_any_two_labels(negative, positive, fitted):
     y = np.where(Y, positive, negative)
     compressor = VocabularyCompressor(60).fit(X, y)
-    assert compressor.classes_.tolist() == [negative, positive]
+    assert (compressor.classes_ == np.array([negative, positive])).all()
     assert compressor.sizes_ == fitted.sizes_
     np.testing.assert_array_equal(compressor.transform(NEW), fitted.transform(NEW))
     other = VocabularyCompressor(60, positive=negative).fit(X, y)
@@ -416,6 +466,20 @@ def test_names_that_are_no_text_are_not_used():
 
 
 # Out again.
+
+
+@pytest.mark.parametrize("n_threads", [1, 6])
+def test_columns_keep_their_order_whoever_is_asked_first(n_threads):
+    compressor = VocabularyCompressor(60).fit(X, Y)
+    book, expected = copy.deepcopy(compressor.codebook_), compressor.transform(NEW)
+    compressor = copy.deepcopy(compressor)
+    with ThreadPoolExecutor(n_threads) as pool:
+        asked = pool.submit(compressor.codebook_.ids, "hour", [1])
+        assert n_threads > 1 or asked.result().size
+        for found in pool.map(compressor.transform, [NEW] * 2 * n_threads):
+            np.testing.assert_array_equal(found, expected)
+    book.ids("device", ["phone"])
+    assert list(book.transform(NEW, only_ids=True)) == list(X)
 
 
 def test_frames_out():
@@ -475,6 +539,22 @@ def test_values_of_numbers_come_back_as_numbers():
     assert whole.inverse_transform([[0]]).dtype == np.int64
 
 
+def test_values_of_several_types_come_back_as_they_were():
+    table = pa.table(
+        {
+            "large": pa.array([2**60 + 1, 2**60 + 3] * 30),
+            "unsigned": pa.array([2**63 + 1, 2**64 - 1] * 30, pa.uint64()),
+            "float": [0.5, 1.5] * 30,
+            "boolean": [True, False] * 30,
+        }
+    )
+    compressor = VocabularyCompressor(10).fit(table, [0, 1] * 30)
+    ids, rows = compressor.transform(table.slice(0, 2)), table.slice(0, 2).to_pylist()
+    assert compressor.inverse_transform(ids).tolist() == [list(row.values()) for row in rows]
+    framed = pd.DataFrame(ids, columns=table.column_names)[table.column_names[::-1]]
+    assert compressor.inverse_transform(framed).tolist() == compressor.inverse_transform(ids).tolist()
+
+
 def test_an_id_of_unseen_values_comes_back_as_missing():
     compressor = VocabularyCompressor(10, unseen="own").fit([["a"], ["b"]] * 30, [0, 1] * 30)
     ids = compressor.transform([["a"], ["new"]])
@@ -510,7 +590,10 @@ def refused(message, given_x=X, given_y=Y, weights=None, **options):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.zeros(4000, int), r"^y has one class only \(0\); rows of both classes are needed to fit\.$"),
+        (
+            np.zeros(4000, int),
+            r"^y has one class only \(0\); rows of both classes are needed to fit, or, to begin partial_fit",
+        ),
         (
             np.arange(4000) % 3,
             r"^y has 3 distinct values \(0 in 1,334 rows, 1 in 1,333 rows, 2 in 1,333 rows\), ",
@@ -535,6 +618,10 @@ def test_labels_that_cannot_be_used(y, message):
 
 
 def test_a_flat_y_is_expected():
+    with pytest.raises(
+        vf.InputError, match=r"^y must be an array with the label of each row, got the text 'y'\.$"
+    ):
+        VocabularyCompressor(60).fit(X, "y")
     with pytest.raises(ValueError, match="y should be a 1d array"):
         VocabularyCompressor(60).fit(X, np.column_stack([Y, Y]))
     with pytest.warns(sklearn.exceptions.DataConversionWarning, match="A column-vector y was passed"):
@@ -547,7 +634,7 @@ def test_a_flat_y_is_expected():
         (-np.ones(4000), "^weight 'sample_weight' is negative, missing or not a finite number in 4,000 rows"),
         (np.where(Y, np.nan, 1), "^weight 'sample_weight' is negative, missing or not a finite number in "),
         (np.where(Y, np.inf, 1), "^weight 'sample_weight' is negative, missing or not a finite number in "),
-        (np.zeros(4000), "^all weights in column 'sample_weight' are zero"),
+        (np.zeros(4000), "^all weights in 'sample_weight' are zero"),
         (np.ones(3), r"^sample_weight must have one entry for each of the 4,000 rows of X, got .* \(3,\)\.$"),
         (2, r"^sample_weight must have one entry for each of the 4,000 rows of X, got .* \(\)\.$"),
         (["a"] * 4000, r"^sample_weight must hold numbers, got \['a', "),
@@ -567,6 +654,8 @@ def test_weights_that_cannot_be_used(weights, message):
         (X.set_axis(["a", "a", "b"], axis=1), "^X has the columns 'a' and 'a'; names must differ"),
         (X.set_axis(["a", "A", "b"], axis=1), "^X has the columns 'a' and 'A'; names must differ, and by more"),
         (pl.from_pandas(X).lazy(), r"^X is a polars LazyFrame, which has no rows yet; give X\.collect\(\)\.$"),
+        ("rows.parquet", "^X must be an array or a frame, got str; files are read by vf.fit_transform"),
+        (X.to_dict("list"), "^X must be an array or a frame, got dict"),
         (X[:0], "^X has 0 rows and 3 columns; at least one is needed"),
         (X[[]], "^X has 4,000 rows and 0 columns; at least one is needed"),
     ],
@@ -587,34 +676,48 @@ def test_rows_that_cannot_be_used(frame, message):
     ],
 )
 def test_options_that_cannot_be_used(options, message):
-    for method in ("fit", "fit_transform", "partial_fit"):
-        compressor = VocabularyCompressor(**{"budget": 60} | options)
+    options = {"budget": 60} | options
+    for method in ("fit", "fit_transform"):
         with pytest.raises(vf.InputError, match=message):
-            getattr(compressor, method)(X, Y) if method != "partial_fit" else compressor.partial_fit(
-                X, Y
-            ).sizes_
+            getattr(VocabularyCompressor(**options), method)(X, Y)
+    with pytest.raises((vf.InputError, NotFittedError), match=message.lstrip("^")):
+        VocabularyCompressor(**options).partial_fit(X, Y).transform(NEW)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"cv": 1}, "^cv must be at least 2, got 1"),
-        ({"cv": 3900}, r"^cv is 3,900, but one class has only [\d,]+ rows; give a smaller cv, or more rows\.$"),
+        ({"cv": 1001}, r"^cv must make at most 1,000 folds, got 1001\.$"),
+        ({"cv": LeaveOneOut()}, r"^cv must make at most 1,000 folds, got LeaveOneOut\(\)\.$"),
         (
             {"cv": TimeSeriesSplit(3)},
-            "^cv must have each row in the test part of exactly one split, and 1,000 of",
+            "^cv must test each row in exactly one split and train on it in all others",
         ),
+        ({"cv": ShuffleSplit(3)}, "^cv must test each row in exactly one split and train on it in all others"),
+        ({"cv": [(EVEN, ODD), (ODD[:9], EVEN)]}, "^cv must test each row in exactly one split and train on it"),
+        ({"cv": [(ODD, EVEN)]}, "^cv must test each row in exactly one split and train on it in all others"),
+        ({"cv": [1, 2]}, "^cv must be a number of folds, a splitter without groups, or a list of splits, got"),
+        ({"cv": "5"}, "^cv must be a number of folds, a splitter without groups, or a list of splits, got '5'"),
         (
-            {"cv": [([0], [0, 1]), ([0], [1, 2])]},
-            "^cv must have each row in the test part of exactly one split",
+            {"cv": GroupKFold(3)},
+            "^cv must be a number of folds, a splitter without groups, or a list of splits",
         ),
-        ({"cv": [1, 2]}, "^cv must be a number of folds, a splitter or a list of splits, got"),
         ({"unseen": "error", "min_count": 2}, "^unseen='error' refuses pooled values"),
     ],
 )
 def test_folds_that_cannot_be_used(options, message):
     with pytest.raises(vf.InputError, match=message):
         VocabularyCompressor(60, **options).fit_transform(X, Y)
+
+
+def test_more_folds_than_rows_of_a_class():
+    y = np.arange(4000) < 4
+    with pytest.raises(
+        vf.InputError, match=r"^cv is 5, but one class has only 4 rows; give a smaller cv, or more rows\.$"
+    ):
+        VocabularyCompressor(60).fit_transform(X, y)
+    assert VocabularyCompressor(60, cv=4).fit_transform(X, y).shape == X.shape
 
 
 def test_splitters_and_splits_are_folds():
@@ -658,7 +761,7 @@ def test_training_rows_are_known_again():
         compressor.transform(X[:-1])
         compressor.transform(X[::-1])
     for same in (X, pl.from_pandas(X), pa.table(X)):
-        with pytest.warns(UserWarning, match=rf"^{SAME_ROWS}.*train it on fit_transform\(X, y\)") as caught:
+        with pytest.warns(UserWarning, match=rf"^{SAME_ROWS}.*train on fit_transform\(X, y\)") as caught:
             compressor.transform(same)
         assert caught[0].filename == __file__
     pipeline = make_pipeline(VocabularyCompressor(60), StandardScaler())
@@ -667,6 +770,34 @@ def test_training_rows_are_known_again():
         pipeline.fit(X, Y)
     with pytest.warns(UserWarning, match=SAME_ROWS):
         pipeline.transform(X)
+
+
+def test_new_rows_that_are_like_old_ones_are_not_warned_of():
+    panel = X.assign(page=Y, a=1, b=2, c=3, d=4)  # of which the page alone is new every month
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        VocabularyCompressor(60).fit(panel, Y).transform(panel.assign(page=1 - Y))
+        compressor = VocabularyCompressor(60).partial_fit([["a"]], [0], classes=[0, 1])
+        compressor.partial_fit([["b"]], [1]).transform([["a"]])
+
+
+def test_a_few_heavy_rows_are_warned_of():
+    weights = np.where(Y, 1, 20)
+    message = r"^rows weigh up to 20, so that fewer than 5 .* give private_min=600, or smaller weights\.$"
+    with pytest.warns(UserWarning, match=message) as caught:
+        VocabularyCompressor(60).fit(X, Y, sample_weight=weights)
+    assert caught[0].filename == __file__
+    for options in ({"private_min": 600}, {"aim": "information"}):
+        VocabularyCompressor(60, **options).fit(X, Y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("scale", [1, 0.5, 1 / 4000])
+def test_light_rows_are_not_pooled(scale):
+    """If they were, and weights depend on the label, being pooled would tell it."""
+    compressor = VocabularyCompressor(60)
+    compressor.fit_transform(X, Y, sample_weight=np.where(Y, 1.7, 0.7) * scale)
+    assert compressor.codebook_.n_pooled == 0
+    assert compressor.codebook_.n_values == X.nunique(dropna=False).sum()
 
 
 def test_unfitted():

@@ -5,7 +5,9 @@ Everything that is wrong with them is said here, before rows are counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from reprlib import repr as short
 from typing import Any
 
@@ -16,15 +18,21 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
 from vocabfold import checks
-from vocabfold.engines import frames
+from vocabfold.engines import fingerprints, frames
 from vocabfold.errors import InputError
 from vocabfold.kinds import as_kind, kind_of
+from vocabfold.survey import MAX_FOLDS
 
 _SHOWN = 4  # values of y in an error
+_FEW_ROWS = 5
 
 
 def matrix(X: Any, least_rows: int = 1) -> Any:
     """Return X as a frame in memory, or as an array of two dimensions."""
+    if type(X) in (str, bytes, dict) or isinstance(X, os.PathLike):
+        raise InputError(
+            f"X must be an array or a frame, got {type(X).__name__}; files are read by vf.fit_transform."
+        )
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
     if frames.is_lazy(X):
@@ -37,10 +45,19 @@ def matrix(X: Any, least_rows: int = 1) -> Any:
         checks.distinct([name for name in frames.names(X) if isinstance(name, str)], "X")
         return X
     options = {"ensure_all_finite": False, "ensure_min_samples": least_rows}
-    array = check_array(X, dtype=None, **options)
+    array = check_array(_unmasked(X), dtype=None, **options)
     if array.dtype.kind == "U" and not hasattr(X, "dtype"):  # NumPy makes texts of numbers in the same list
         array = check_array(X, dtype=object, **options)
-    return array.astype(np.float64) if array.dtype.kind == "f" and array.itemsize not in (4, 8) else array
+    return array.astype(np.float64) if array.dtype == np.longdouble else array
+
+
+def _unmasked(array: Any) -> Any:
+    """Return an array in which what was masked is missing; scikit-learn would take the numbers behind."""
+    if not np.ma.isMaskedArray(array):
+        return array
+    filled = np.array(array.data, object)
+    filled[np.ma.getmaskarray(array)] = None
+    return filled
 
 
 def described(X: Any) -> str:
@@ -75,13 +92,29 @@ def adapted(found: pa.Table, kinds: Mapping[str, str]) -> pa.Table:
     return found
 
 
+def spelt(found: pa.Table, names: Iterable[str]) -> pa.Table:
+    """Return a table with the values of some columns as text: which kind they have does not matter."""
+    for name in names:
+        column = found[name]
+        if column.null_count < len(column):
+            values = (None if value is None or value != value else str(value) for value in column.to_pylist())
+            texts = pa.array(values, pa.string())
+            found = found.set_column(found.schema.get_field_index(name), name, texts)
+    return found
+
+
 def labels(y: Any, n_rows: int) -> pa.Array:
     """Return y as a flat array with one entry for each row."""
     if y is None:
         raise InputError(
             "VocabularyCompressor requires y to be passed, but the target y is None; give a label for each row."
         )
-    array = frames.column("y", column_or_1d(y, warn=True))
+    if isinstance(y, str | bytes):
+        raise InputError(f"y must be an array with the label of each row, got the text {short(y)}.")
+    flat = column_or_1d(_unmasked(y), warn=True)
+    array = frames.column("y", flat + 0.0 if flat.dtype.kind == "f" else flat)  # which makes one zero of two
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us"), safe=False)  # as finer ones do not come back as Python's
     if len(array) != n_rows:
         raise InputError(
             f"X has {checks.number(n_rows, 'row')} and y has {len(array):,}; give a label for each row."
@@ -95,19 +128,21 @@ def labels(y: Any, n_rows: int) -> pa.Array:
 
 def classes_of(found: pa.Array) -> NDArray[Any]:
     """Return the two values of y, in their order."""
-    counted = sorted(found.value_counts().to_pylist(), key=lambda value: -value["counts"])
-    if len(counted) > 2:
-        values = [f"{short(entry['values'])} in {checks.number(entry['counts'], 'row')}" for entry in counted]
-        shown = ", ".join(values[:_SHOWN]) + (", ..." if len(values) > _SHOWN else "")
+    values = found.unique()
+    if len(values) > 2:
+        counted = found.value_counts().sort("descending", by="counts")[:_SHOWN].to_pylist()
+        shown = ", ".join(f"{short(v['values'])} in {checks.number(v['counts'], 'row')}" for v in counted)
         raise InputError(
-            f"y has {len(values):,} distinct values ({shown}), and exactly two are needed: more classes, or a "
-            "number to predict, cannot be used yet, so recode it first."
+            f"y has {len(values):,} distinct values ({shown}{', ...' if len(values) > _SHOWN else ''}), and "
+            "exactly two are needed: more classes, or a number to predict, cannot be used yet, so recode it "
+            "first."
         )
-    if len(counted) < 2:
+    if len(values) < 2:
         raise InputError(
-            f"y has one class only ({short(counted[0]['values'])}); rows of both classes are needed to fit."
+            f"y has one class only ({short(values[0].as_py())}); rows of both classes are needed to fit, or, "
+            "to begin partial_fit with these, classes= with both."
         )
-    return np.sort(found.unique().to_numpy(zero_copy_only=False))
+    return np.sort(values.to_numpy(zero_copy_only=False))
 
 
 def known_classes(found: pa.Array, classes: NDArray[Any]) -> NDArray[Any]:
@@ -122,17 +157,14 @@ def known_classes(found: pa.Array, classes: NDArray[Any]) -> NDArray[Any]:
 
 def positive_of(classes: NDArray[Any], positive: Any) -> Any:
     """Return the class that is positive: the one that is named, or the larger one."""
-    values = classes.tolist()
     if positive is None:
-        return values[1]
-    found = [
-        value for value in values if isinstance(value, str) == isinstance(positive, str) and value == positive
-    ]
-    if not found:
+        return classes.tolist()[1]
+    found = classes[np.asarray(classes == positive, bool)]
+    if not found.size:
         raise InputError(
             f"positive is {short(positive)}, and y has the values {_listed(classes)}; name one of them."
         )
-    return found[0]
+    return found.tolist()[0]
 
 
 def are(found: pa.Array, value: Any) -> NDArray[np.bool_]:
@@ -169,8 +201,11 @@ def numbers(what: str, given: Any) -> NDArray[Any]:
 def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) -> NDArray[np.int32]:
     """Deal rows to folds: each class evenly and at random, or as a splitter, or an iterable of splits, says."""
     dealt = np.full(is_positive.size, -1, np.int32)
+    too_many = InputError(f"cv must make at most {MAX_FOLDS:,} folds, got {short(cv)}.")
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         n_folds = checks.at_least("cv", int(cv), 2)
+        if n_folds > MAX_FOLDS:
+            raise too_many
         random = check_random_state(random_state)
         for rows in (np.flatnonzero(~is_positive), np.flatnonzero(is_positive)):
             if rows.size < n_folds:
@@ -180,18 +215,57 @@ def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) ->
                 )
             dealt[rows] = random.permutation(np.arange(rows.size, dtype=np.int32) % n_folds)
         return dealt
-    times = np.zeros(is_positive.size, np.int64)
     try:
-        for fold, (_, test) in enumerate(check_cv(cv, is_positive, classifier=True).split(X, is_positive)):
-            dealt[test] = fold
-            times += np.bincount(np.arange(is_positive.size)[test], minlength=is_positive.size)
-    except (TypeError, IndexError) as error:
+        for fold, (train, test) in enumerate(check_cv(cv, is_positive, classifier=True).split(X, is_positive)):
+            if fold == MAX_FOLDS:
+                raise too_many
+            is_test = np.zeros(is_positive.size, bool)
+            is_test[test] = True
+            is_train = np.zeros(is_positive.size, bool)
+            is_train[train] = True
+            if (is_train == is_test).any() or (dealt[is_test] >= 0).any():
+                raise _no_partition(cv)
+            dealt[is_test] = fold
+    except InputError:
+        raise
+    except (TypeError, ValueError, IndexError) as error:
         raise InputError(
-            f"cv must be a number of folds, a splitter or a list of splits, got {short(cv)}."
+            f"cv must be a number of folds, a splitter without groups, or a list of splits, got {short(cv)}."
         ) from error
-    if (times != 1).any():
-        raise InputError(
-            f"cv must have each row in the test part of exactly one split, and {(times != 1).sum():,} of "
-            f"{times.size:,} rows are in none or in several; give a number of folds, or StratifiedKFold."
-        )
+    if (dealt < 0).any():
+        raise _no_partition(cv)
     return dealt
+
+
+def _no_partition(cv: Any) -> InputError:
+    return InputError(
+        f"cv must test each row in exactly one split and train on it in all others, and {short(cv)} does not; "
+        "give a number of folds, or StratifiedKFold, say."
+    )
+
+
+def check_largest(weights: pa.Array, private_min: int) -> None:
+    """Warn if a few rows weigh as much as the many that an id of one's own takes."""
+    largest = np.asarray(weights).max(initial=0)
+    if private_min < _FEW_ROWS * largest < np.inf:
+        warnings.warn(
+            f"rows weigh up to {largest:,.6g}, so that fewer than {_FEW_ROWS} of them make a value frequent "
+            f"for private_min={private_min:,}, and the id of its own may tell their labels; give "
+            f"private_min={int(np.ceil(30 * largest)):,}, or smaller weights.",
+            stacklevel=5,
+        )
+
+
+def fingerprint(table: pa.Table) -> frozenset[str]:
+    """Return by what rows are known again; nothing, if they are so few that others may well be equal."""
+    if table.num_rows < _FEW_ROWS:
+        return frozenset()
+    return frozenset(fingerprints.of_frame(table, table.column_names, table.num_columns))
+
+
+def with_column(table: pa.Table, name: str, column: Any) -> tuple[pa.Table, str]:
+    """Return a table with one column more, and its name, which no other column has."""
+    taken = {other.lower() for other in table.column_names}
+    while name.lower() in taken:
+        name += "_"
+    return table.append_column(name, column), name

@@ -6,14 +6,12 @@ Then DuckDB groups one column after another: one GROUP BY per column is faster t
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
 from vocabfold import checks
-from vocabfold.counts import Counts, Part
+from vocabfold.counts import Counts, Part, TemporaryFolder
 from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Rows, Source, source
@@ -173,11 +171,10 @@ def count(
 
 def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) -> Part:
     """Group one column after another; the counts of many values are kept on disk."""
-    folder = Path(tempfile.mkdtemp(prefix="vocabfold-counts-"))
     tables: dict[str, Any] = {}
     kinds = {name: str(rows.columns[name].kind) for name in features}
     integers = "INTEGER" if target.neg + target.pos < 2**31 else "BIGINT"  # half the bytes, if they do
-    part = Part(tables, kinds, target.units_per_row, integers, folder, is_by_fold=target.fold is not None)
+    folder = None
     room = engine.memory_limit * _KEPT_SHARE  # bytes
     for i, name in enumerate(track(features, "counting", engine.progress)):
         sql = _query(rows.scan, rows.columns[name].sql, target, integers)
@@ -187,9 +184,10 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
             room -= table.nbytes
         else:
             room = 0  # no more trials: this one was in vain
-            tables[name] = [folder / f"{i}.parquet"]
+            folder = folder or TemporaryFolder()
+            tables[name] = [folder.path / f"{i}.parquet"]
             engine.write(sql, tables[name][0], distinct=True)
-    return part
+    return Part(tables, kinds, target.units_per_row, integers, folder, target.fold is not None)
 
 
 def _query(scan: str, value: str, target: Target, integers: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,14 @@ MAX_UNITS = 2**62
 _MAX_SHOWN = 40  # columns in a repr
 
 
+class TemporaryFolder:
+    """A folder that is removed when nothing refers to it any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="vocabfold-counts-"))
+        weakref.finalize(self, _remove, self.path, os.getpid())
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """The counts of one reading: per column an Arrow table, or the Parquet files that hold it."""
@@ -40,12 +49,8 @@ class Part:
     kinds: Mapping[str, str]
     units_per_row: int
     integers: str = "BIGINT"  # the SQL type of neg and pos
-    folder: Path | None = None  # a temporary one, removed when nothing refers to the part any more
+    folder: TemporaryFolder | None = None  # in which some of the files are
     is_by_fold: bool = False
-
-    def __post_init__(self) -> None:
-        if self.folder:
-            weakref.finalize(self, _remove, self.folder, os.getpid())
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle outlives temporary files, and travels to other machines.
@@ -187,6 +192,13 @@ class Counts:
     def without_folds(self) -> Counts:
         """Return the counts of all folds together, which can be added to counts without folds."""
         return replace(self, folds=0, fold_seed=0, fold_column=None)
+
+    def compacted(self) -> Counts:
+        """Return the same counts in one part, in memory."""
+        with Engine(self.memory_limit) as engine:
+            tables = {name: engine.run(self.sql(engine, name, by_fold=True)) for name in self.features}
+        part = Part(tables, self.kinds, self.units_per_row, is_by_fold=self.folds > 0)
+        return replace(self, parts=(part,))
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) neg, pos in units."""

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from vocabfold.codebook import Codebook
 from vocabfold.columns import Store
 from vocabfold.crossfit import FoldedIndex, FoldedStore
-from vocabfold.engines import fingerprints
 from vocabfold.errors import InputError
 from vocabfold.kinds import as_kind, is_comparable, kind_of
 from vocabfold.lookup import Index
@@ -80,9 +79,9 @@ def fill(kept: dict[str, Any], store: AnyStore, names: Sequence[str]) -> None:
 
 def encode(encoder: Encoder, table: pa.Table, folds: Ids | None = None) -> dict[str, Ids]:
     """Return the ids of a table's rows, whose kinds were checked before; `folds` has the fold of each row."""
-    for index in encoder.indexes.values():
-        index.prepare(table.num_rows)
-    names = list(encoder.indexes)
+    names = encoder.book.features  # in this order, and not as they happened to be loaded
+    for name in names:
+        encoder.indexes[name].prepare(table.num_rows)
     pieces = [(name, *piece) for name in names for piece in _pieces(table[name], folds)]
     if len(pieces) > len(names):
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -113,13 +112,6 @@ def offsets(book: Codebook, offset_ids: bool) -> dict[str, int]:
     if book.size >= 2**31:
         raise InputError(f"offset_ids needs fewer than 2**31 ids in all, and the codebook has {book.size:,}.")
     return book.offsets
-
-
-def were_fitted(book: Codebook, data: Any, n_rows: int) -> bool:
-    """Tell whether the rows of a frame seem to be those that the codebook was fitted on."""
-    begin = f"{n_rows} rows "  # most frames have another number of rows, and are not looked into
-    is_like = any(part.startswith(begin) for read in book.fingerprints for part in read)
-    return is_like and book.knows(fingerprints.of_frame(data, book.features))
 
 
 def check_values(book: Codebook, schema: pa.Schema, place: str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,10 +24,13 @@ from vocabfold.codebook import Codebook
 from vocabfold.counting import count
 from vocabfold.counts import Counts
 from vocabfold.crossfit import FoldedStore
-from vocabfold.encoding import AnyStore, Encoder, Ids, check_kinds, encode, fill, offsets, were_fitted
+from vocabfold.encoding import AnyStore, Encoder, Ids, check_kinds, encode, fill, offsets
+from vocabfold.engines import fingerprints, frames
 from vocabfold.errors import InputError
 from vocabfold.fitting import check_options, check_training, fit
-from vocabfold.members import Members, representatives
+from vocabfold.members import Members, decoded, representatives
+
+_MANY_PARTS = 16  # of counts, which are added up from then on
 
 
 class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,7 +66,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     codebook_ : Codebook
         The ids of all values: to save, to read elsewhere, to serve, to evaluate on other rows.
     counts_ : Counts
-        What was counted: `vf.fit(compressor.counts_, budget)` tries another budget without the rows.
+        What was counted: `vf.fit(compressor.counts_, budget, min_count=1)` tries another budget.
     sizes_ : dict
         Ids of each column.
     information_ : float
@@ -81,8 +85,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     Notes
     -----
     X is an array, a list, a pandas or polars frame or an Arrow table. Its columns hold text, numbers, booleans,
-    dates or instants, one kind each; missing (None, NaN, NaT, pd.NA) is a value like any other. All columns
-    are folded, numbers included: choose the categorical ones with `ColumnTransformer`.
+    dates or instants without a time zone, one kind each; missing (None, NaN, NaT, pd.NA) is a value like any
+    other. All columns are folded, numbers included: choose the categorical ones with `ColumnTransformer`.
 
     Examples
     --------
@@ -106,7 +110,10 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     counts_: Counts
     classes_: NDArray[Any]
+    _settings: dict[str, Any]  # of `vf.fit`, as they were when rows were learnt
     _codebook: Codebook | None  # None: not made yet
+    _representatives: dict[str, NDArray[Any]] | None
+    _known: frozenset[str]  # fingerprints of the rows that were learnt
 
     def __init__(
         self,
@@ -149,7 +156,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         y : array of shape (n_rows,)
             The label, with two distinct values.
         sample_weight : array of shape (n_rows,), optional
-            A row of weight 3 counts as three rows. Weights that are not whole are rounded to 2**-20 rows.
+            A row of weight 3 counts as three rows, for `private_min` and `min_count` too. Weights that are not
+            whole are rounded to 2**-20 rows, so they should not all be far below 1.
 
         Returns
         -------
@@ -190,8 +198,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add the counts of more rows to those that were learnt before.
 
-        The result is that of a `fit` on all rows, but for their order; ids may change with each call. The
-        codebook is made when it is next asked for.
+        The result is that of a `fit` on all rows, with columns of the kinds that they have in the first of
+        them; ids may change with each call. The codebook is made when it is next asked for.
 
         Parameters
         ----------
@@ -209,18 +217,24 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         InputError
             The rows or the options cannot be used.
         """
+        settings = self._options()
         is_first = not self.__sklearn_is_fitted__()
+        if classes is not None:
+            classes = arrays.classes_of(arrays.labels(list(classes), len(classes)))
         if not is_first:
+            if classes is not None and classes.tolist() != self.classes_.tolist():
+                raise InputError(f"classes were {self.classes_.tolist()} at first, got {classes.tolist()}.")
             classes = self.classes_
-        elif classes is not None:
-            classes = arrays.classes_of(arrays.labels(classes, len(classes)))
         X = arrays.matrix(X)
         validate_data(self, X, reset=is_first, skip_check_array=True)
         table = arrays.adapted(arrays.table(X, self._names()), {} if is_first else self.counts_.kinds)
         counts, classes, _ = self._counted(X, table, y, sample_weight, classes)
-        self.counts_ = counts if is_first else self.counts_.without_folds() + counts
-        self.classes_ = classes
-        self._codebook = None
+        known = arrays.fingerprint(table)
+        if not is_first:
+            counts, known = self.counts_.without_folds() + counts, known | self._known
+        counts = counts.compacted() if len(counts.parts) > _MANY_PARTS else counts
+        self.counts_, self.classes_, self._settings, self._known = counts, classes, settings, known
+        self._codebook = self._representatives = None
         return self
 
     def transform(self, X: Any) -> Any:
@@ -250,12 +264,14 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         X = arrays.matrix(X, least_rows=0)
         validate_data(self, X, reset=False, skip_check_array=True)
         table = arrays.adapted(arrays.table(X, self._names()), {})
+        # Where all was missing at fit, whatever is there now was not seen.
+        table = arrays.spelt(table, [name for name, kind in self.counts_.kinds.items() if kind == "missing"])
         check_kinds(book, table.schema, "X")
-        if were_fitted(book, table, table.num_rows):
+        if fingerprints.is_among(self._known, table, table.column_names, table.num_columns):
             warnings.warn(
-                "X seems to be the rows that were fitted: their ids tell their labels, and a model that is "
-                "trained on them trusts rare values too much; train it on fit_transform(X, y), and keep "
-                "transform for other rows.",
+                "X seems to be the rows that were fitted: their ids tell their labels, so that a model trained "
+                "on them trusts rare values too much, and a score on them is too good; train on "
+                "fit_transform(X, y), and score on other rows.",
                 stacklevel=3,
             )
         return self._encoded(table, book.store, book.indexes)
@@ -266,13 +282,13 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            Ids, as `transform` returns them.
+            Ids, as `transform` returns them; in a frame, columns are found by their names, if it has them.
 
         Returns
         -------
         array of shape (n_rows, n_features)
-            Of objects, unless all columns hold numbers. None, or NaN among floats, stands for missing, and for
-            ids that no value has.
+            Of objects, unless all columns hold numbers of one type. None, or NaN among floats, stands for
+            missing, and for ids that no value has.
 
         Raises
         ------
@@ -280,27 +296,24 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
             An entry is no id of its column.
         """
         book = self.codebook_
+        if frames.is_frame(X) and set(book.features) <= set(frames.names(X)):
+            X = frames.to_arrow(X, book.features)
         ids = arrays.numbers("X", arrays.matrix(X, least_rows=0))
         if ids.shape[1] != len(book):
             raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
-        values = []
-        for i, (name, start) in enumerate(offsets(book, self.offset_ids).items()):
-            size, given = book.columns[name].size, ids[:, i]
-            is_id = (given >= start) & (given < start + size) & (given % 1 == 0)
-            if not is_id.all():
-                raise InputError(
-                    f"column {name!r} has the ids {start:,} to {start + size - 1:,}, got {given[~is_id][0]}."
-                )
-            values.append(representatives(book, name)[(given - start).astype(np.int64)])
-        is_plain = all(column.dtype != object for column in values)
-        return np.column_stack(values if is_plain else [column.astype(object) for column in values])
+        if self._representatives is None:
+            self._representatives = representatives(book)
+        return decoded(book, self._representatives, offsets(book, self.offset_ids), ids)
 
     @property
     def codebook_(self) -> Codebook:
         """The ids of all values."""
         check_is_fitted(self)
         if self._codebook is None:
-            self._codebook = fit(self.counts_, **self._options())
+            try:
+                self._codebook = fit(self.counts_, **self._settings)
+            except InputError as error:  # an attribute that cannot be made is not there
+                raise NotFittedError(f"there is no codebook yet: {error}") from error
         return self._codebook
 
     @property
@@ -322,17 +335,17 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         self, X: Any, y: Any, sample_weight: Any, with_folds: bool = False
     ) -> tuple[pa.Table, Ids | None]:
         """Count all rows and fit the counts; return the rows and their folds."""
-        options = self._options()
+        self.__dict__.pop("counts_", None)  # of other rows, whatever comes of these
+        settings = self._options()
         if with_folds:
-            check_training(self.unseen, options["min_count"])
+            check_training(self.unseen, settings["min_count"])
         X = arrays.matrix(X)
         validate_data(self, X, reset=True, skip_check_array=True)
-        for learnt in ("counts_", "_codebook"):  # of other rows, whatever comes of these
-            self.__dict__.pop(learnt, None)
-        table = arrays.table(X, self._names())
-        counts, self.classes_, folds = self._counted(X, table, y, sample_weight, None, with_folds)
-        self._codebook = fit(counts, **options)
-        self.counts_ = counts
+        table = arrays.adapted(arrays.table(X, self._names()), {})
+        counts, classes, folds = self._counted(X, table, y, sample_weight, None, with_folds)
+        self._codebook, self._representatives = fit(counts, **settings), None
+        self.counts_, self.classes_, self._settings = counts, classes, settings
+        self._known = arrays.fingerprint(table)
         return table, folds
 
     def _counted(
@@ -345,13 +358,17 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         features, folds = table.column_names, None
         roles: dict[str, Any] = {}
         label = self.counts_.label if self.__sklearn_is_fitted__() else getattr(y, "name", None)
-        table, roles["label"] = _with(table, label if label and isinstance(label, str) else "y", labels)
+        table, roles["label"] = arrays.with_column(
+            table, label if label and isinstance(label, str) else "y", labels
+        )
         if sample_weight is not None:
             weights = arrays.weights(sample_weight, table.num_rows)
-            table, roles["weight"] = _with(table, "sample_weight", weights)
+            if self.aim == "model":
+                arrays.check_largest(weights, self.private_min)
+            table, roles["weight"] = arrays.with_column(table, "sample_weight", weights)
         if with_folds:
             folds = arrays.folds(self.cv, X, arrays.are(labels, positive), self.random_state)
-            table, roles["fold_column"] = _with(table, "fold", pa.array(folds))
+            table, roles["fold_column"] = arrays.with_column(table, "fold", pa.array(folds))
         counts = count(table, features=features, positive=positive, **roles)
         return replace(counts, sources=(arrays.described(X),)), classes, folds
 
@@ -385,11 +402,3 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         tags.transformer_tags.preserves_dtype = []  # ids are int32
         tags.non_deterministic = True  # how it is told that fit_transform differs from fit().transform()
         return tags
-
-
-def _with(table: pa.Table, name: str, column: Any) -> tuple[pa.Table, str]:
-    """Return a table with one column more, and its name, which no other column has."""
-    taken = {other.lower() for other in table.column_names}
-    while name.lower() in taken:
-        name += "_"
-    return table.append_column(name, column), name

@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.codebook import Codebook
+from vocabfold.engines.duckdb import Engine
+from vocabfold.errors import InputError
+from vocabfold.progress import track
 
 
 class Members(Mapping[str, list[list[Any]]]):
@@ -37,13 +40,39 @@ class Members(Mapping[str, list[list[Any]]]):
         return f"Members({', '.join(f'{name}: {size:,} ids' for name, size in self._book.sizes.items())})"
 
 
-def representatives(book: Codebook, name: str) -> NDArray[Any]:
-    """Return the value with most rows of each id of a column; of numbers, if all of them are."""
-    column = book.columns[name]
-    groups = book.groups(name, examples=1)
+def representatives(book: Codebook) -> dict[str, NDArray[Any]]:
+    """Return for each column the value with most rows of each id; of equally many, the first one."""
+    with Engine(book.memory_limit) as engine:
+        return {name: _of_column(engine, book, name) for name in track(book.features, "looking for values")}
+
+
+def _of_column(engine: Engine, book: Codebook, name: str) -> NDArray[Any]:
+    column, sql = book.columns[name], book.store.sql(engine, name)
+    found = engine.run(
+        f"WITH v AS ({sql}) SELECT id, bool_or(value IS NULL) AS is_missing, min(value) AS value FROM v JOIN "
+        "(SELECT id, max(neg + pos) AS n FROM v GROUP BY id) USING (id) WHERE neg + pos = n GROUP BY id"
+    )
     values = np.full(column.size, None, object)
-    values[groups["id"].to_numpy()] = [examples[0] for examples in groups["examples"].to_pylist()]
+    for id, is_missing, value in zip(*(part.to_pylist() for part in found.columns), strict=True):
+        values[id] = None if is_missing else value
     numbers = {"integer": np.int64, "unsigned": np.uint64, "float": np.float64, "boolean": np.bool_}
     if column.kind == "float" or (column.kind in numbers and not any(value is None for value in values)):
         return values.astype(numbers[column.kind])
     return values
+
+
+def decoded(
+    book: Codebook, values: Mapping[str, NDArray[Any]], starts: Mapping[str, int], ids: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the values of ids, a column each, which begin at `starts`."""
+    columns = []
+    for (name, start), given in zip(starts.items(), ids.T, strict=True):
+        size = book.columns[name].size
+        is_id = (given >= start) & (given < start + size) & (given % 1 == 0)
+        if not is_id.all():
+            raise InputError(
+                f"column {name!r} has the ids {start:,} to {start + size - 1:,}, got {given[~is_id][0]}."
+            )
+        columns.append(values[name][(given - start).astype(np.int64)])
+    is_one_type = len({column.dtype for column in columns}) == 1  # another type could not hold all of them
+    return np.column_stack(columns if is_one_type else [column.astype(object) for column in columns])

@@ -47,7 +47,8 @@ class Pairs:
         prior = (
             most_likely(*sides, n_values) if smoothing == "auto" else fixed(*sides, n_values, float(smoothing))
         )
-        is_rare = neg + pos < min_count * counts.units_per_row
+        # 1 pools none, whatever rows weigh: if weights depend on the label, being pooled would tell it.
+        is_rare = neg + pos < (min_count * counts.units_per_row if min_count > 1 else 0)
         return cls(neg, pos, n_values, is_rare, counts.units_per_row, counts.neg + counts.pos, prior)
 
     @property

@@ -101,7 +101,7 @@ def look_over(
         for group in classes
     ]
     if not any(mass for _, mass in masses):
-        raise InputError(f"all weights in column {weight!r} are zero; at least one row must count.")
+        raise InputError(f"all weights in {weight!r} are zero, or round to it; at least one row must count.")
     fold: str | None = None
     if fold_column:
         folds = _check_folds(fold_column, folds, classes)

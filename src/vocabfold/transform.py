@@ -36,7 +36,6 @@ from vocabfold.encoding import (
     fill,
     loaded,
     offsets,
-    were_fitted,
 )
 from vocabfold.engines import files, fingerprints, frames, streams, writing
 from vocabfold.engines.duckdb import Engine, parse_memory
@@ -168,7 +167,7 @@ def _of_frame(plan: Plan, data: Any) -> Any:
     check_kinds(book, table.schema, place)
     if plan.folds:
         plan.folds.check(fingerprints.of_frame(data, book.features), place)
-    elif were_fitted(book, data, table.num_rows):
+    elif fingerprints.is_among([part for read in book.fingerprints for part in read], data, book.features):
         _warn(place)
     folds = _folds_of_frame(plan.folds, data, table.num_rows) if plan.folds else None
     fill(plan.kept, plan.store, book.features)

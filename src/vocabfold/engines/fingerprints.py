@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,27 @@ from vocabfold.engines import files, frames
 _ROWS = 1000  # at each end
 _BYTES = 2**16
 _MOST_COLUMNS = 4  # that are looked into: in a Parquet file, whole row groups have to be read
+_MOST_VALUES = 40_000  # of a frame, at each end
 _MOST_FILES = 50  # that are looked into; of all others, the number counts
 
 
-def of_frame(data: Any, names: Sequence[str]) -> tuple[str, ...]:
+def of_frame(data: Any, names: Sequence[str], most_columns: int = _MOST_COLUMNS) -> tuple[str, ...]:
     """Return the fingerprint of a frame in memory; none of a lazy one, which would have to be run."""
     n_rows = frames.n_rows(data)
     if n_rows is None:
         return ()
-    chosen = _chosen(names)
-    ends = [frames.to_arrow(part, chosen) for part in frames.ends(data, _ROWS)]
+    chosen = _chosen(names, most_columns)
+    n_ends = min(_ROWS, max(10, _MOST_VALUES // len(chosen)))
+    ends = [frames.to_arrow(part, chosen) for part in frames.ends(data, n_ends)]
     return (_of_rows(n_rows, [{name: table[name] for name in chosen} for table in ends]),)
+
+
+def is_among(known: Iterable[str], data: Any, names: Sequence[str], most_columns: int = _MOST_COLUMNS) -> bool:
+    """Tell whether a frame in memory has a known fingerprint."""
+    begin = f"{frames.n_rows(data)} rows "  # most frames have another number of rows, and are not looked into
+    return any(part.startswith(begin) for part in known) and not {*known}.isdisjoint(
+        of_frame(data, names, most_columns)
+    )
 
 
 def of_parquet(paths: Sequence[Path], names: Sequence[str]) -> tuple[str, ...]:
@@ -77,9 +87,9 @@ def _ends_of(file: pq.ParquetFile, name: str) -> tuple[pa.ChunkedArray, pa.Chunk
     return begin.slice(0, _ROWS), end.slice(max(0, len(end) - _ROWS))
 
 
-def _chosen(names: Sequence[str]) -> list[str]:
+def _chosen(names: Sequence[str], most: int = _MOST_COLUMNS) -> list[str]:
     """Return the columns that are looked into, whatever their order."""
-    return sorted(names)[:_MOST_COLUMNS]
+    return sorted(names)[:most]
 
 
 def _of_rows(n_rows: int, ends: Sequence[Mapping[str, pa.ChunkedArray]]) -> str:

@@ -130,6 +130,8 @@ def column(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
             array = pa.array(series, pa.uint64(), from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise _mixed(name, series.astype(object).tolist()) from error
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
     # Arrow makes 1.0 of 1 beside 1.5, and a date of an instant beside a date; with text it mixes nothing.
     if (
         series.dtype == object
@@ -156,7 +158,7 @@ def _mixed(name: str, values: Sequence[Any]) -> WrongType:
     if len(types) > 1:
         return WrongType(
             f"column {name!r} mixes {' and '.join(types[:3])}, and 1 and '1' would be two values; "
-            "convert it to one type first, as an argument must be a column of strings, of numbers or of dates."
+            "convert it to one type first: the argument must be all strings, all numbers or all dates."
         )
     return WrongType(
         f"column {name!r} holds values of type {''.join(types)}, which cannot be read; convert it first."
