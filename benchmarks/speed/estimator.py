@@ -9,7 +9,7 @@ against TargetEncoder's, `transform` of as many new rows (some with values never
 and TargetEncoder's, and so does a frame of one row. All get the same frames; times are the least of the
 repeats; ours runs on all cores, the rivals on one. The answers beside the times: the values that were learnt;
 the new rows' values that were not among them; and the AUC on the new rows of a logistic regression that was
-trained on what `fit_transform` returned, as log-odds of the rates that TargetEncoder gives, or that our ids have.
+trained on what `fit_transform` returned, as log-odds of the rates that TargetEncoder gives, or that ids have.
 """
 
 import argparse
