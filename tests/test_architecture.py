@@ -65,7 +65,7 @@ ALLOWED = {
     "members": {"errors", "progress", "engines", "codebook"},
     "arrays": {"errors", "checks", "kinds", "engines", "survey"},
     "estimator": {
-        *("errors", "engines", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
+        *("errors", "checks", "engines", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
         *("arrays", "members"),
     },
     "evaluation": {"checks", "codebook"},

@@ -321,12 +321,22 @@ def test_a_column_that_was_all_missing_has_values_later(nothing):
         assert compressor.transform(new)[0, 1] == compressor.codebook_.columns["n"].other
         with_values = copy.deepcopy(batched).partial_fit(new, [0, 1])
         assert with_values.counts_.kinds["n"] != "missing"
+        if nothing[0] is np.nan:  # which polars does not take for missing
+            assert with_values.partial_fit(pl.from_pandas(frame, nan_to_null=False), y).counts_.rows == 82
 
 
 def test_what_is_masked_is_missing():
     masked = np.ma.masked_array([[1], [2], [99]] * 10, [[0], [0], [1]] * 10)
     compressor = VocabularyCompressor(10, private_min=1).fit(masked, [0, 1, 1] * 10)
     assert sorted(map(str, sum(compressor.members_["x0"], []))) == ["1", "2", "None"]
+    for values in (np.array([[1.5], [2]] * 10), np.array([["2024-01-01"], ["2025-01-01"]] * 10, "M8[ns]")):
+        kinds = [
+            VocabularyCompressor(10).fit(column, [0, 1, 1, 0] * 5).counts_.kinds["x0"]
+            for column in (values, np.ma.masked_array(values, [[0], [0], [0], [1]] * 5))
+        ]
+        assert kinds[0] == kinds[1]
+    with pytest.raises(vf.InputError, match="^weight 'sample_weight' is negative, missing or not a finite"):
+        VocabularyCompressor(10).fit(X, Y, sample_weight=np.ma.masked_array(np.ones(4000), Y == 1))
 
 
 # Input of every kind.
@@ -553,6 +563,11 @@ def test_values_of_several_types_come_back_as_they_were():
     assert compressor.inverse_transform(ids).tolist() == [list(row.values()) for row in rows]
     framed = pd.DataFrame(ids, columns=table.column_names)[table.column_names[::-1]]
     assert compressor.inverse_transform(framed).tolist() == compressor.inverse_transform(ids).tolist()
+    with pytest.raises(vf.InputError, match="^column 'large' is not in X"):
+        compressor.inverse_transform(framed.rename(columns={"large": "other"}))
+    assert (
+        compressor.inverse_transform(pd.DataFrame(ids)).tolist() == compressor.inverse_transform(ids).tolist()
+    )
 
 
 def test_an_id_of_unseen_values_comes_back_as_missing():
@@ -607,9 +622,10 @@ def refused(message, given_x=X, given_y=Y, weights=None, **options):
         (pd.Series([0, 1, 1, pd.NA] * 1000, dtype="Int64"), r"^y is missing in 1,000 rows"),
         (Y[:-1], r"^X has 4,000 rows and y has 3,999; give a label for each row\.$"),
         ([0, "1"] * 2000, r"^column 'y' mixes int and str"),
+        (np.arange(4000).astype("M8[ns]"), "^y has instants finer than a microsecond; round them first"),
         (None, r"^VocabularyCompressor requires y to be passed"),
     ],
-    ids=["one class", "three", "continuous", "nan", "None", "NA", "length", "mixed", "absent"],
+    ids=["one class", "three", "continuous", "nan", "None", "NA", "length", "mixed", "fine", "absent"],
 )
 def test_labels_that_cannot_be_used(y, message):
     if isinstance(y, list) and "1" in y:
@@ -783,11 +799,13 @@ def test_new_rows_that_are_like_old_ones_are_not_warned_of():
 
 def test_a_few_heavy_rows_are_warned_of():
     weights = np.where(Y, 1, 20)
-    message = r"^rows weigh up to 20, so that fewer than 5 .* give private_min=600, or smaller weights\.$"
+    message = (
+        r"^rows weigh up to 20, so that 5 of them, or fewer, .* give private_min=600, or smaller weights\.$"
+    )
     with pytest.warns(UserWarning, match=message) as caught:
         VocabularyCompressor(60).fit(X, Y, sample_weight=weights)
     assert caught[0].filename == __file__
-    for options in ({"private_min": 600}, {"aim": "information"}):
+    for options in ({"private_min": 600}, {"aim": "information"}, {"min_count": 600}):
         VocabularyCompressor(60, **options).fit(X, Y, sample_weight=weights)
 
 

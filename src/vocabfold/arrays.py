@@ -55,8 +55,9 @@ def _unmasked(array: Any) -> Any:
     """Return an array in which what was masked is missing; scikit-learn would take the numbers behind."""
     if not np.ma.isMaskedArray(array):
         return array
-    filled = np.array(array.data, object)
-    filled[np.ma.getmaskarray(array)] = None
+    missing = {"f": np.nan, "M": np.datetime64("NaT")}.get(array.dtype.kind)
+    filled = np.array(array.data, None if missing is not None else object)
+    filled[np.ma.getmaskarray(array)] = missing
     return filled
 
 
@@ -83,7 +84,8 @@ def adapted(found: pa.Table, kinds: Mapping[str, str]) -> pa.Table:
     """
     for i, name in enumerate(found.column_names):
         column = found.column(i)
-        if column.null_count == len(column):
+        n_nan = np.isnan(column).sum() if pa.types.is_floating(column.type) and not column.null_count else 0
+        if column.null_count + n_nan == len(column):
             found = found.set_column(i, name, pa.nulls(len(column)))
         elif kinds.get(name) not in (None, "missing", kind_of(column.type)):
             converted = as_kind(column.combine_chunks(), kinds[name])
@@ -114,7 +116,10 @@ def labels(y: Any, n_rows: int) -> pa.Array:
     flat = column_or_1d(_unmasked(y), warn=True)
     array = frames.column("y", flat + 0.0 if flat.dtype.kind == "f" else flat)  # which makes one zero of two
     if pa.types.is_timestamp(array.type):
-        array = array.cast(pa.timestamp("us"), safe=False)  # as finer ones do not come back as Python's
+        try:
+            array = array.cast(pa.timestamp("us"))  # as finer ones do not come back as Python's
+        except pa.ArrowException as error:
+            raise InputError("y has instants finer than a microsecond; round them first.") from error
     if len(array) != n_rows:
         raise InputError(
             f"X has {checks.number(n_rows, 'row')} and y has {len(array):,}; give a label for each row."
@@ -192,7 +197,7 @@ def weights(sample_weight: Any, n_rows: int) -> pa.Array:
 def numbers(what: str, given: Any) -> NDArray[Any]:
     """Return an array of whole numbers as it is, and any other as floats."""
     try:
-        array = np.asarray(given)
+        array = np.asarray(_unmasked(given))
         return array if array.dtype.kind in "iu" else array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must hold numbers, got {short(given)}.") from error
@@ -247,9 +252,9 @@ def _no_partition(cv: Any) -> InputError:
 def check_largest(weights: pa.Array, private_min: int) -> None:
     """Warn if a few rows weigh as much as the many that an id of one's own takes."""
     largest = np.asarray(weights).max(initial=0)
-    if private_min < _FEW_ROWS * largest < np.inf:
+    if private_min > _FEW_ROWS and private_min <= _FEW_ROWS * largest < np.inf:
         warnings.warn(
-            f"rows weigh up to {largest:,.6g}, so that fewer than {_FEW_ROWS} of them make a value frequent "
+            f"rows weigh up to {largest:,.6g}, so that {_FEW_ROWS} of them, or fewer, make a value frequent "
             f"for private_min={private_min:,}, and the id of its own may tell their labels; give "
             f"private_min={int(np.ceil(30 * largest)):,}, or smaller weights.",
             stacklevel=5,

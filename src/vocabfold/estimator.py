@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vocabfold import arrays
+from vocabfold import arrays, checks
 from vocabfold.codebook import Codebook
 from vocabfold.counting import count
 from vocabfold.counts import Counts
@@ -185,11 +185,6 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         -------
         array of shape (n_rows, n_features)
             int32 ids; a frame, if `set_output` asks for one.
-
-        Raises
-        ------
-        InputError
-            The rows or the options cannot be used.
         """
         table, folds = self._learn(X, y, sample_weight, with_folds=True)
         store = FoldedStore(self.codebook_, self.counts_, self.counts_.memory_limit)
@@ -211,11 +206,6 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         self
-
-        Raises
-        ------
-        InputError
-            The rows or the options cannot be used.
         """
         settings = self._options()
         is_first = not self.__sklearn_is_fitted__()
@@ -232,7 +222,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         known = arrays.fingerprint(table)
         if not is_first:
             counts, known = self.counts_.without_folds() + counts, known | self._known
-        counts = counts.compacted() if len(counts.parts) > _MANY_PARTS else counts
+        if len(counts.parts) > _MANY_PARTS and not any(part.folder for part in counts.parts):
+            counts = counts.compacted()
         self.counts_, self.classes_, self._settings, self._known = counts, classes, settings, known
         self._codebook = self._representatives = None
         return self
@@ -296,9 +287,11 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
             An entry is no id of its column.
         """
         book = self.codebook_
-        if frames.is_frame(X) and set(book.features) <= set(frames.names(X)):
+        X = arrays.matrix(X, least_rows=0)
+        if frames.is_frame(X) and not set(book.features).isdisjoint(frames.names(X)):
+            checks.known("column", book.features, frames.names(X), "X")
             X = frames.to_arrow(X, book.features)
-        ids = arrays.numbers("X", arrays.matrix(X, least_rows=0))
+        ids = arrays.numbers("X", X)
         if ids.shape[1] != len(book):
             raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
         if self._representatives is None:
@@ -364,7 +357,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         if sample_weight is not None:
             weights = arrays.weights(sample_weight, table.num_rows)
             if self.aim == "model":
-                arrays.check_largest(weights, self.private_min)
+                arrays.check_largest(weights, max(self.private_min, self.min_count or 1))
             table, roles["weight"] = arrays.with_column(table, "sample_weight", weights)
         if with_folds:
             folds = arrays.folds(self.cv, X, arrays.are(labels, positive), self.random_state)
