@@ -24,7 +24,7 @@ from vocabfold.kinds import as_kind, kind_of
 from vocabfold.survey import MAX_FOLDS
 
 _SHOWN = 4  # values of y in an error
-_FEW_ROWS = 5
+_FEW_ROWS = 5  # of which nothing can be said
 
 
 def matrix(X: Any, least_rows: int = 1) -> Any:
