@@ -111,10 +111,14 @@ def keep(name: str, rows: Sequence[Row], packages: Sequence[str], options: argpa
     about = facts(packages)
     about["rows"] = f"{options.rows:,} x {len(CARDINALITIES)} columns, memory limit {options.memory}"
     about["command"] = f"python -m benchmarks.{name}.run --rows {options.rows} --memory {options.memory}"
-    target = RUNS / f"{about['date']}-{name}-{options.rows // 10**6}m"
-    target.mkdir(parents=True, exist_ok=True)
-    write_csv(target / "raw.csv", rows)
-    write_csv(target / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
+    write_run(RUNS / f"{about['date']}-{name}-{options.rows // 10**6}m", rows, about)
+
+
+def write_run(folder: Path, rows: Sequence[Row], about: Mapping[str, str]) -> None:
+    """Write the raw rows of a run, and the facts about it, to a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(folder / "raw.csv", rows)
+    write_csv(folder / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
 
 
 def facts(packages: Sequence[str]) -> dict[str, str]:

@@ -62,7 +62,7 @@ ALLOWED = {
         *("pairs", "private", "building", "lookup", "columns", "codebook", "crossfit"),
     },
     "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
-    "members": {"errors", "progress", "engines", "codebook"},
+    "members": {"errors", "progress", "engines", "columns", "codebook"},
     "arrays": {"errors", "checks", "kinds", "engines", "survey"},
     "estimator": {
         *("errors", "checks", "engines", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),

@@ -698,3 +698,13 @@ def test_a_full_disk_is_said_in_one_sentence(book, tmp_path, monkeypatch):
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     refused(book, arrow(NEW), r"^the disk is full while writing .*out.parquet", out=tmp_path / "out.parquet")
     assert not list(tmp_path.iterdir())
+
+
+def test_no_rows_are_not_taken_for_those_of_an_empty_file(tmp_path):
+    rows = pa.table({"site": ["a", "b"] * 20, "click": [0, 1] * 20})
+    for name, part in (("full", rows), ("empty", rows.slice(0, 0))):
+        pq.write_table(part, tmp_path / f"{name}.parquet")
+    book = vf.fit(vf.count(tmp_path / "*.parquet", "click"), 4)
+    assert book.transform(rows.slice(0, 0)).num_rows == 0  # without a warning, which would be an error
+    with pytest.warns(UserWarning, match="seems to be what the codebook was fitted on"):
+        book.transform(rows)

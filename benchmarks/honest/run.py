@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.honest.data import TABLES, Rows, generated, shuffled_flights
 from benchmarks.honest.models import MODELS, Scores, losses, score
 from benchmarks.honest.recipes import FREE, MODEL, OLDER, RECIPES, NotRun, encode
-from benchmarks.measure import RUNS, Row, facts, show, write_csv
+from benchmarks.measure import RUNS, Row, facts, show, write_run
 
 PACKAGES = ["vocabfold", "numpy", "pandas", "scikit-learn", "lightgbm", "torch", "khiops"]
 BUDGETS = {
@@ -195,10 +195,7 @@ def main() -> None:
         given = {"data": options.data and "FOLDER", "parts": options.parts, "budgets": options.budgets}
         words = [f"--{option} {value}" for option, value in given.items() if value]
         about["command"] = " ".join(["python -m benchmarks.honest.run", *words])
-        folder = options.out or RUNS / f"{about['date']}-honest"
-        folder.mkdir(parents=True, exist_ok=True)
-        write_csv(folder / "raw.csv", kept)
-        write_csv(folder / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
+        write_run(options.out or RUNS / f"{about['date']}-honest", kept, about)
 
 
 if __name__ == "__main__":

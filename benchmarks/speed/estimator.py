@@ -26,7 +26,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder, TargetEncoder
 
 import vocabfold as vf
-from benchmarks.measure import RUNS, Row, extra_memory, facts, read_csv, show, timed, write_csv
+from benchmarks.measure import RUNS, Row, extra_memory, facts, read_csv, show, timed, write_run
 from benchmarks.tables import TIMES, Cell, figures, newest, number, table, update_readme
 
 PACKAGES = ["vocabfold", "scikit-learn", "pandas", "numpy", "numba", "duckdb", "pyarrow"]
@@ -209,10 +209,7 @@ def main() -> None:
             show([row])
     if not options.small:
         about = facts(PACKAGES) | {"command": " ".join(["python -m benchmarks.speed.estimator", *sys.argv[1:]])}
-        folder = RUNS / f"{about['date']}-estimator"
-        folder.mkdir(parents=True, exist_ok=True)
-        write_csv(folder / "raw.csv", rows)
-        write_csv(folder / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
+        write_run(RUNS / f"{about['date']}-estimator", rows, about)
 
 
 if __name__ == "__main__":

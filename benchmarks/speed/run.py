@@ -22,7 +22,7 @@ import numpy as np
 
 import vocabfold as vf
 from benchmarks import criteo_shaped
-from benchmarks.measure import RUNS, extra_memory, facts, timed, write_csv
+from benchmarks.measure import RUNS, extra_memory, facts, timed, write_run
 
 Row = dict[str, Any]
 PACKAGES = ["vocabfold", "numpy", "numba", "scikit-learn", "kmeans1d"]
@@ -159,9 +159,7 @@ def main() -> None:
     if not options.small:
         about = facts(PACKAGES) | {"command": " ".join(["python -m benchmarks.speed.run", *sys.argv[1:]])}
         folder = RUNS / f"{about['date']}-speed"
-        folder.mkdir(parents=True, exist_ok=True)
-        write_csv(folder / "raw.csv", rows)
-        write_csv(folder / "about.csv", [{"fact": name, "is": text} for name, text in about.items()])
+        write_run(folder, rows, about)
         print(f"kept in {folder.name}")
 
 

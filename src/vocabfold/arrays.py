@@ -206,11 +206,10 @@ def numbers(what: str, given: Any) -> NDArray[Any]:
 def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) -> NDArray[np.int32]:
     """Deal rows to folds: each class evenly and at random, or as a splitter, or an iterable of splits, says."""
     dealt = np.full(is_positive.size, -1, np.int32)
-    too_many = InputError(f"cv must make at most {MAX_FOLDS:,} folds, got {short(cv)}.")
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         n_folds = checks.at_least("cv", int(cv), 2)
         if n_folds > MAX_FOLDS:
-            raise too_many
+            raise _too_many(cv)
         random = check_random_state(random_state)
         for rows in (np.flatnonzero(~is_positive), np.flatnonzero(is_positive)):
             if rows.size < n_folds:
@@ -223,7 +222,7 @@ def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) ->
     try:
         for fold, (train, test) in enumerate(check_cv(cv, is_positive, classifier=True).split(X, is_positive)):
             if fold == MAX_FOLDS:
-                raise too_many
+                raise _too_many(cv)
             is_test = np.zeros(is_positive.size, bool)
             is_test[test] = True
             is_train = np.zeros(is_positive.size, bool)
@@ -240,6 +239,10 @@ def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) ->
     if (dealt < 0).any():
         raise _no_partition(cv)
     return dealt
+
+
+def _too_many(cv: Any) -> InputError:
+    return InputError(f"cv must make at most {MAX_FOLDS:,} folds, got {short(cv)}.")
 
 
 def _no_partition(cv: Any) -> InputError:
@@ -261,11 +264,17 @@ def check_largest(weights: pa.Array, private_min: int) -> None:
         )
 
 
-def fingerprint(table: pa.Table) -> frozenset[str]:
-    """Return by what rows are known again; nothing, if they are so few that others may well be equal."""
+def fingerprint(table: pa.Table, like: Iterable[str] | None = None) -> frozenset[str]:
+    """Return by what rows are known again; nothing, if they are so few that others may well be equal.
+
+    With the fingerprints of other rows, nothing either if none of these are as many.
+    """
     if table.num_rows < _FEW_ROWS:
         return frozenset()
-    return frozenset(fingerprints.of_frame(table, table.column_names, table.num_columns))
+    looked_into = table, table.column_names, table.num_columns
+    if like is None:
+        return frozenset(fingerprints.of_frame(*looked_into))
+    return frozenset(fingerprints.of_frame_like(like, *looked_into))
 
 
 def with_column(table: pa.Table, name: str, column: Any) -> tuple[pa.Table, str]:

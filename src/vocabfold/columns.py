@@ -151,6 +151,14 @@ def members_of(sql: str, id: int, limit: int | None) -> str:
     return f"SELECT value FROM ({sql}) WHERE id = {id} ORDER BY neg + pos DESC, value NULLS FIRST{end}"
 
 
+def most_frequent_of(sql: str) -> str:
+    """Return the query for the value with most rows of each id; of equally many, missing or the lowest."""
+    return (
+        f"WITH v AS ({sql}) SELECT id, bool_or(value IS NULL) AS is_missing, min(value) AS value FROM v JOIN "
+        "(SELECT id, max(neg + pos) AS n FROM v GROUP BY id) USING (id) WHERE neg + pos = n GROUP BY id"
+    )
+
+
 def facts_of(column: BookColumn) -> dict[str, Any]:
     """Return what is known of a column for a header, in which numbers are finite."""
     return asdict(column) | {"strength": None if math.isinf(column.strength) else column.strength}

@@ -34,7 +34,10 @@ _MAX_SHOWN = 40  # columns in a repr
 
 
 class TemporaryFolder:
-    """A folder that is removed when nothing refers to it any more."""
+    """A folder that is removed when nothing refers to it any more.
+
+    Unlike tempfile's own, it goes without a warning, and not with a process that was forked.
+    """
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="vocabfold-counts-"))

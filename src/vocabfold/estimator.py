@@ -25,7 +25,7 @@ from vocabfold.counting import count
 from vocabfold.counts import Counts
 from vocabfold.crossfit import FoldedStore
 from vocabfold.encoding import AnyStore, Encoder, Ids, check_kinds, encode, fill, offsets
-from vocabfold.engines import fingerprints, frames
+from vocabfold.engines import frames
 from vocabfold.errors import InputError
 from vocabfold.fitting import check_options, check_training, fit
 from vocabfold.members import Members, decoded, representatives
@@ -258,7 +258,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         # Where all was missing at fit, whatever is there now was not seen.
         table = arrays.spelt(table, [name for name, kind in self.counts_.kinds.items() if kind == "missing"])
         check_kinds(book, table.schema, "X")
-        if fingerprints.is_among(self._known, table, table.column_names, table.num_columns):
+        if not self._known.isdisjoint(arrays.fingerprint(table, like=self._known)):
             warnings.warn(
                 "X seems to be the rows that were fitted: their ids tell their labels, so that a model trained "
                 "on them trusts rare values too much, and a score on them is too good; train on "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.codebook import Codebook
+from vocabfold.columns import most_frequent_of
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
 from vocabfold.progress import track
@@ -47,11 +48,7 @@ def representatives(book: Codebook) -> dict[str, NDArray[Any]]:
 
 
 def _of_column(engine: Engine, book: Codebook, name: str) -> NDArray[Any]:
-    column, sql = book.columns[name], book.store.sql(engine, name)
-    found = engine.run(
-        f"WITH v AS ({sql}) SELECT id, bool_or(value IS NULL) AS is_missing, min(value) AS value FROM v JOIN "
-        "(SELECT id, max(neg + pos) AS n FROM v GROUP BY id) USING (id) WHERE neg + pos = n GROUP BY id"
-    )
+    column, found = book.columns[name], engine.run(most_frequent_of(book.store.sql(engine, name)))
     values = np.full(column.size, None, object)
     for id, is_missing, value in zip(*(part.to_pylist() for part in found.columns), strict=True):
         values[id] = None if is_missing else value

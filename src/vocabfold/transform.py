@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -166,9 +167,10 @@ def _of_frame(plan: Plan, data: Any) -> Any:
     table = frames.to_arrow(data, book.features)
     check_kinds(book, table.schema, place)
     if plan.folds:
-        plan.folds.check(fingerprints.of_frame(data, book.features), place)
-    elif fingerprints.is_among([part for read in book.fingerprints for part in read], data, book.features):
-        _warn(place)
+        known = fingerprints.of_frame(data, book.features)
+    else:
+        known = fingerprints.of_frame_like(chain(*book.fingerprints), data, book.features)
+    _check_rows(plan, known, place)
     folds = _folds_of_frame(plan.folds, data, table.num_rows) if plan.folds else None
     fill(plan.kept, plan.store, book.features)
     encoder = Encoder(book, plan.kept, plan.offsets)
@@ -185,14 +187,17 @@ def _folds_of_frame(folds: Folds, data: Any, n_rows: int) -> Ids:
     return folds.of_rows(0, n_rows, frames.to_arrow(data, [folds.column]).column(0).combine_chunks())
 
 
-def _warn(place: str) -> None:
-    """Warn that rows are looked up that the codebook was fitted on."""
-    warnings.warn(
-        f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
-        "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
-        "counts=) with counts by fold, or fit on older rows.",
-        stacklevel=5,
-    )
+def _check_rows(plan: Plan, known: tuple[str, ...], place: str) -> None:
+    """Warn if rows are looked up that the codebook was fitted on; or refuse, if they were dealt otherwise."""
+    if plan.folds:
+        plan.folds.check(known, place)
+    elif plan.book.knows(known):
+        warnings.warn(
+            f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
+            "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
+            "counts=) with counts by fold, or fit on older rows.",
+            stacklevel=5,
+        )
 
 
 def _check_folds(plan: Plan, strange: Mapping[str, int], n_rows: int, place: str) -> None:
@@ -222,11 +227,7 @@ def _of_files(
     with Engine(limit) as engine:
         whole = source(engine, data, preset)
         checks.known("column", needed, whole.names, whole.place)
-        known = whole.fingerprints(plan.book.features)
-        if plan.folds:
-            plan.folds.check(known, whole.name)
-        elif plan.book.knows(known):
-            _warn(whole.name)
+        _check_rows(plan, whole.fingerprints(plan.book.features), whole.name)
         # All files are looked at before one is written, but for text, which has to be read for that.
         opened: list[tuple[Source, Stream | None]] = []
         for given, target in jobs:

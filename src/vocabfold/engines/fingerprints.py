@@ -36,12 +36,12 @@ def of_frame(data: Any, names: Sequence[str], most_columns: int = _MOST_COLUMNS)
     return (_of_rows(n_rows, [{name: table[name] for name in chosen} for table in ends]),)
 
 
-def is_among(known: Iterable[str], data: Any, names: Sequence[str], most_columns: int = _MOST_COLUMNS) -> bool:
-    """Tell whether a frame in memory has a known fingerprint."""
-    begin = f"{frames.n_rows(data)} rows "  # most frames have another number of rows, and are not looked into
-    return any(part.startswith(begin) for part in known) and not {*known}.isdisjoint(
-        of_frame(data, names, most_columns)
-    )
+def of_frame_like(
+    known: Iterable[str], data: Any, names: Sequence[str], most_columns: int = _MOST_COLUMNS
+) -> tuple[str, ...]:
+    """Return the fingerprint of a frame with as many rows as known ones; no others need to be looked into."""
+    begin = f"{frames.n_rows(data)} rows "
+    return of_frame(data, names, most_columns) if any(part.startswith(begin) for part in known) else ()
 
 
 def of_parquet(paths: Sequence[Path], names: Sequence[str]) -> tuple[str, ...]:
