@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+# A process per core, four at most: each compiles kernels of its own and takes half a gigabyte.
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check full bench figures docs format clean
@@ -14,8 +16,8 @@ demo: $(VENV)/.demo ## fold a year of flights: rows, codebook, ids
 	mkdir -p build
 	$(BIN)/vocabfold demo --out build/demo --force
 
-test: $(VENV)/.test ## run the tests, a minute or two
-	$(BIN)/python -m pytest -m "not slow"
+test: $(VENV)/.test ## run the tests, some minutes
+	$(PYTEST) -m "not slow"
 
 check: $(VENV)/.test ## format, lint, types
 	$(BIN)/ruff format --check .
@@ -26,7 +28,7 @@ full: test ## + the slow tests, the examples with torch, and all tests without t
 	$(PIP) install torch==2.13.0
 	$(BIN)/python -m pytest tests/test_docs.py -k "example"
 	$(BIN)/python -m pytest -m slow
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit"
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit"
 
 bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small

@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
-from math import fsum, inf, isinf, lgamma
+from math import fsum, inf, isinf, lgamma, log
 
 Counts = Sequence[int]
 
@@ -141,6 +141,33 @@ def best_split(columns: Sequence[tuple[Counts, Counts]], budget: int) -> float:
         for sizes in splits
         if sum(sizes) <= budget
     )
+
+
+def gain(table: Sequence[tuple[int, int]], cuts: Sequence[int], cut: int) -> Decimal:
+    """What one more cut adds to the information, from the definition."""
+    return _information(tuple(segments(table, sorted([*cuts, cut])))) - _information(
+        tuple(segments(table, sorted(cuts)))
+    )
+
+
+def sweeps(table: Sequence[tuple[int, int]], epsilon: float, n_cuts: int) -> list[int]:
+    """Cuts by falling thresholds, each a sweep over all that are left, as sec:Alg says; rounds do not end."""
+    cuts: list[int] = []
+    threshold = max((gain(table, [], cut) for cut in range(1, len(table))), default=Decimal(0))
+    while len(cuts) < min(n_cuts, len(table) - 1):
+        for cut in range(1, len(table)):
+            if cut not in cuts and len(cuts) < n_cuts and gain(table, cuts, cut) >= threshold:
+                cuts.append(cut)
+        threshold *= 1 - Decimal(epsilon)
+    return cuts
+
+
+def divergence(rate: Fraction, centre: Fraction) -> float:
+    """The Kullback-Leibler divergence of a rate from a centre."""
+    terms = [(rate, centre), (1 - rate, 1 - centre)]
+    if any(p and not q for p, q in terms):
+        return inf
+    return fsum(float(p) * (log(p / q) if p else 0.0) for p, q in terms)
 
 
 def count_rows(rows, feature, label, *, positive=1, weight=None):

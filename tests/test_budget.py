@@ -2,7 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabfold.budget import by_information, uniform
+from vocabfold.budget import share
+
+
+def uniform(n_rates, budget):
+    return share(n_rates, [0.0] * len(n_rates), budget, "uniform")
+
+
+def by_information(n_rates, informations, budget):
+    return share(n_rates, informations, budget, "information")
+
 
 limits = st.lists(st.integers(1, 50), min_size=1, max_size=8)
 

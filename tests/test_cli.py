@@ -227,6 +227,7 @@ def test_names_with_commas_are_quoted_as_in_csv():
 def test_every_option_of_fit_reaches_it(vocabfold, rows):
     options = ["--method", "dynamic", "--allocation", "uniform", "--min-count", "3", "--unseen", "own"]
     options += ["--smoothing", "2.5", "--private-min", "7", "--tail", "5"]
+    options += ["--epsilon", "0.3", "--shards", "2", "--seed", "6"]
     ok(
         vocabfold(
             "fit", *rows, "--label", "click", "--budget", "4", "--aim", "information", *options, "-o", "book"
@@ -243,7 +244,18 @@ def test_every_option_of_fit_reaches_it(vocabfold, rows):
         "private_from": None,
         "tail": 5,
         "unseen": "own",
+        "epsilon": 0.3,
+        "shards": 2,
+        "seed": 6,
     }
+
+
+def test_methods_that_look_at_values_print_what_they_used(vocabfold, rows):
+    fit = ["fit", *rows, "--label", "click", "--budget", "9", "--aim", "information", "--force", "-o", "book"]
+    out = ok(vocabfold(*fit, "--method", "frequency"))
+    assert "values with at least" not in out
+    out = ok(vocabfold(*fit, "--method", "bucketing", "--allocation", "uniform", "--budget", "4"))
+    assert "of 4 ids used (the method made no more)" in out
 
 
 @pytest.mark.parametrize(
@@ -387,6 +399,23 @@ def test_help_and_version(vocabfold):
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "magic", "-o", "b"],
             "method must be one of 'exact', 'dyn",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--method", "divisive", "-o", "b"],
+            "method 'divisive' has no joint allocation, as it does not tell what one more id is worth; give "
+            "--allocation uniform or --allocation information.",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--method", "selection", "-o", "b"],
+            "method 'selection' does not fold by rate, as --aim model folds tails; give --aim information.",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "auto", "--method", "greedy", "-o", "b"],
+            "--budget auto is for --method exact; give a number of ids.",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--epsilon", "1.5", "-o", "b"],
+            "--epsilon must be a number between 0 and 1, got 1.5.",
         ),
         (["fit", "monday.parquet", "-b", "9", "-o", "b"], "--label is missing: name the column that holds it."),
         (

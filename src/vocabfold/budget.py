@@ -1,25 +1,141 @@
-"""Curves + budget -> sizes, for the allocations that do not look at what a column would gain.
+"""Curves + budget -> sizes and cuts, for every method but `exact`, which splits the budget and folds at once.
 
-The allocation `joint` needs no step of its own: `solve.exact` splits the budget and folds at once. Here are
-the two that the paper uses for methods without a joint allocation: `uniform`, and `information` (the paper's
-MI allocation, in proportion to I(X;C)). What a column cannot use goes to columns that can.
+`joint` asks all columns at once. `greedy`, `stochastic`, `threshold` and `agglomerative` make a list of cuts
+with their gains for each column, and the cuts that gain most are taken, as the paper does; `frequency` and
+`selection` take the values with the highest scores. `uniform` and `information` (the paper's MI allocation, in
+proportion to I(X;C)) split the budget beforehand; what a column cannot use goes to columns that can.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
+from numpy.typing import NDArray
 
+from vocabfold import baselines, checks
+from vocabfold.errors import InputError
+from vocabfold.order import Curve
+from vocabfold.solve import dynamic
+from vocabfold.solve.greedy import greedy, stochastic
+from vocabfold.solve.query import Gains
+from vocabfold.solve.threshold import threshold
+
+Cuts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_OF_SIZE: dict[str, Callable[[Curve, int], Cuts]] = {
+    "dynamic": dynamic.solve,
+    "divisive": baselines.divisive,
+    "bucketing": baselines.bucketing,
+}
+Score = Callable[[Cuts, Cuts, int, int], Floats]
+"""From the counts of values, and those of all of them, to how good each is to choose."""
+SCORES: dict[str, Score] = {
+    "frequency": baselines.frequency,
+    "selection": baselines.selection,
+}
+OPTIMAL = ("exact", "dynamic")
+BY_GAIN = ("greedy", "stochastic", "threshold", "agglomerative")
+BY_VALUE = (*SCORES, "hashing")
+METHODS = (*OPTIMAL, *BY_GAIN, "divisive", "bucketing", *BY_VALUE)
 ALLOCATIONS = ("joint", "uniform", "information")
+_NOT_JOINT = ("divisive", "bucketing", "hashing")
 
 
-def uniform(n_rates: Sequence[int], budget: int) -> list[int]:
-    """Give all columns the same, up to what they can use."""
-    return _share([1.0] * len(n_rates), n_rates, budget)
+@dataclass(frozen=True)
+class Tuning:
+    """What `stochastic` and `threshold` are told."""
+
+    epsilon: float = 0.1
+    shards: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
+        if not (is_number and 0 < self.epsilon < 1):
+            raise InputError(f"epsilon must be a number between 0 and 1, got {self.epsilon!r}.")
+        checks.at_least("shards", self.shards, 1)
+        checks.at_least("seed", self.seed, 0)
+
+    def check_ids(self, n_shards: int, n_ids: int) -> None:
+        """Refuse more shards than ids."""
+        if n_shards > n_ids:
+            raise InputError(
+                f"shards must be no more than the ids: {n_shards:,} in all need as many ids, and there are "
+                f"{n_ids:,}; give fewer shards or more ids."
+            )
+
+    def check(self, n_shards: int, size: int) -> None:
+        """Do so, and warn if the forced cuts between the shards may cost too much."""
+        self.check_ids(n_shards, size)
+        if self.shards > 1 and n_shards > self.epsilon * size:
+            warnings.warn(
+                f"{n_shards:,} shards are more than epsilon x {size:,} ids: what method 'threshold' guarantees "
+                "needs fewer shards, or a larger epsilon.",
+                stacklevel=2,
+            )
 
 
-def by_information(n_rates: Sequence[int], informations: Sequence[float], budget: int) -> list[int]:
-    """Give each column in proportion to its information, one id at least, up to what it can use."""
-    return _share(informations, n_rates, budget)
+def check_method(method: str, allocation: str) -> None:
+    """Refuse a method or an allocation that does not exist, or not together."""
+    checks.choice("method", method, METHODS)
+    checks.choice("allocation", allocation, ALLOCATIONS)
+    if allocation == "joint" and method in _NOT_JOINT:
+        raise InputError(
+            f"method {method!r} has no joint allocation, as it does not tell what one more id is worth; give "
+            "allocation='uniform' or allocation='information'."
+        )
+
+
+def joint_cuts(
+    curves: Sequence[Curve], rows: Sequence[float], budget: int, method: str, tuning: Tuning
+) -> list[Cuts]:
+    """Cut all curves by one of the methods that know gains; these are per so many rows of each curve."""
+    if method == "threshold":
+        tuning.check(sum(min(tuning.shards, curve.n_rates) for curve in curves), budget)
+    lists = _gains(curves, rows, budget - len(curves), method, tuning)
+    scores = [gains / of_curve for (_, gains), of_curve in zip(lists, rows, strict=True)]
+    taken = best(scores, budget - len(curves))
+    return [np.sort(cuts[chosen > 0]) for (cuts, _), chosen in zip(lists, taken, strict=True)]
+
+
+def _gains(
+    curves: Sequence[Curve], rows: Sequence[float], n_cuts: int, method: str, tuning: Tuning
+) -> list[Gains]:
+    if method == "agglomerative":
+        return [baselines.agglomerative(curve) for curve in curves]
+    if method == "threshold":
+        return threshold(curves, rows, n_cuts, tuning.epsilon, tuning.shards)
+    if method == "greedy":
+        return [greedy(curve, n_cuts) for curve in curves]
+    return [stochastic(curve, n_cuts, tuning.epsilon, np.random.default_rng(tuning.seed)) for curve in curves]
+
+
+def cuts_of_size(curve: Curve, size: int, method: str, tuning: Tuning) -> Cuts:
+    """Cut one curve by any method that does."""
+    if method in BY_GAIN:
+        return joint_cuts([curve], [curve.rows], size, method, tuning)[0]
+    return _OF_SIZE[method](curve, size if method == "bucketing" else min(size, curve.n_rates))
+
+
+def best(scores: Sequence[Floats], n: int, copies: Sequence[NDArray[np.int64]] | None = None) -> list[Cuts]:
+    """Return how many copies of each item are among the n with the highest scores; of equal ones the first."""
+    lengths = np.cumsum([of_one.size for of_one in scores])[:-1]
+    every = np.concatenate(scores)
+    n_copies = np.ones(every.size, np.int64) if copies is None else np.concatenate(copies)
+    by_score = np.argsort(-every, kind="stable")
+    before = np.cumsum(n_copies[by_score]) - n_copies[by_score]
+    taken = np.empty_like(n_copies)
+    taken[by_score] = np.clip(n - before, 0, n_copies[by_score])
+    return np.split(taken, lengths)
+
+
+def share(limits: Sequence[int], informations: Sequence[float], budget: int, allocation: str) -> list[int]:
+    """Split a budget evenly, or in proportion to the informations; each gets one id at least, none too many."""
+    weights = [1.0] * len(limits) if allocation == "uniform" else informations
+    return _share(weights, limits, budget)
 
 
 def _share(weights: Sequence[float], limits: Sequence[int], budget: int) -> list[int]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.columns import BookColumn
-from vocabfold.folding import total
 from vocabfold.folds import Fold
 from vocabfold.information import loss_of_groups
+from vocabfold.kinds import KINDS
 from vocabfold.order import order
 from vocabfold.pairs import Mask, Pairs, Units
 
@@ -19,13 +20,29 @@ Ids = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 
+class Buckets(NamedTuple):
+    """How many buckets values are hashed to, and the units of the rarest that are."""
+
+    size: int
+    least: int
+
+    def sql(self, counts: str, kind: str) -> str:
+        """Return the query for values, their counts and their bucket, by md5, which every engine has."""
+        text = f"concat('{kind}|', {KINDS[kind].digest.format('value')})"
+        digits = f"left(md5(CASE WHEN value IS NULL THEN 'missing|' ELSE {text} END), 15)"
+        bucket = f"(('0x' || {digits})::BIGINT % {self.size})::INTEGER"
+        return f"SELECT value, neg, pos, {bucket} AS bucket FROM ({counts}) WHERE neg + pos >= {self.least}"
+
+
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A column, the id of each (neg, pos) of its tail, and that of each private value."""
+    """A column, the id of each (neg, pos) of its tail, and that of each private value, or of each bucket."""
 
     column: BookColumn
     of_pairs: pa.Table  # neg, pos, id
     of_values: pa.Table  # value, id, neg, pos
+    is_divided: bool = False  # values with ids of their own may have the (neg, pos) of a tail
+    buckets: Buckets | None = None  # if values are hashed: they are the values in of_values
 
 
 def build(
@@ -151,7 +168,7 @@ def _figures(
     np.add.at(groups[1], ids, pos * n_values)
     of_values = (pairs.rounded(side * pairs.n_values) for side in (pairs.neg, pairs.pos))
     return (
-        total(order(*pairs.rounded(groups))),
-        total(order(*of_values)),
+        order(*pairs.rounded(groups)).total,
+        order(*of_values).total,
         loss_of_groups(neg, pos, n_values, ids, size) / pairs.n_units,
     )

@@ -121,6 +121,9 @@ def fit(
     private_min: options.PrivateMin = 30,
     tail: options.Tail = 8,
     unseen: options.Unseen = "other",
+    epsilon: options.Epsilon = 0.1,
+    shards: options.Shards = 1,
+    seed: options.Seed = 0,
     train_out: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Also write these rows with ids that do not know their labels."),
@@ -154,6 +157,9 @@ def fit(
         "private_min": private_min,
         "tail": tail,
         "unseen": unseen,
+        "epsilon": epsilon,
+        "shards": shards,
+        "seed": seed,
     }
     n_ids = options.parse_budget(budget)
     check_options(n_ids, **for_fit)

@@ -117,7 +117,7 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
     gap = "" if found.gap is None else f", gap {shown_gap(found)}"
     kept = f"{share_kept(found)} of {found.total:.4g} nats kept{gap}"
     line(f"\n{found.size:,} of {number(found.budget, 'id')} used{_unused(found)}, {kept}")
-    if found.n_private:
+    if found.settings["private_from"] is not None and found.n_private:
         rows = number(found.settings["private_from"], "row")
         line(f"values with at least {rows} have ids of their own")
     label = shown(f"{found.label} = {found.positive}")
@@ -132,7 +132,7 @@ def _unused(found: Codebook) -> str:
     if found.size >= found.budget:
         return ""
     if found.settings["aim"] == "information":
-        return " (more would keep no more)"
+        return " (more would keep no more)" if found.size == found.n_rates else " (the method made no more)"
     least, option = max((found.settings[name], name) for name in ("private_min", "min_count"))
     if found.settings["private_from"] == least:
         other = " other" if found.n_private else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +48,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         Ids over all columns.
     aim : {"model", "information"}
         "model": ids for a model to learn from. "information": what the paper folds for, and nothing else.
-    method, allocation, smoothing, private_min, tail, unseen
+    method, allocation, smoothing, private_min, tail, unseen, epsilon, shards, seed
         As for `vf.fit`.
     min_count : int, optional
         As for `vf.fit`; by default 1, which pools none.
@@ -127,6 +128,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         private_min: int = 30,
         tail: int = 8,
         unseen: str = "other",
+        epsilon: float = 0.1,
+        shards: int = 1,
+        seed: int = 0,
         cv: Any = 5,
         positive: Any = None,
         offset_ids: bool = False,
@@ -141,6 +145,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         self.private_min = private_min
         self.tail = tail
         self.unseen = unseen
+        self.epsilon = epsilon
+        self.shards = shards
+        self.seed = seed
         self.cv = cv
         self.positive = positive
         self.offset_ids = offset_ids
@@ -374,8 +381,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def _options(self) -> dict[str, Any]:
         """Return the options of `vf.fit`, checked."""
-        names = ("aim", "method", "allocation", "smoothing", "min_count", "private_min", "tail", "unseen")
-        options = {name: getattr(self, name) for name in ("budget", *names)}
+        options = {name: getattr(self, name) for name in signature(fit).parameters if name != "counts"}
         options["min_count"] = 1 if self.min_count is None else self.min_count
         check_options(**options)
         return options

@@ -24,7 +24,6 @@ from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import source
 from vocabfold.evaluation import ColumnEvaluation, Evaluation, warnings_of
-from vocabfold.folding import total
 from vocabfold.kinds import KINDS
 from vocabfold.order import order
 from vocabfold.progress import track
@@ -161,7 +160,7 @@ def _judged(
     return ColumnEvaluation(
         kept=column.information,
         out_of_fold=column.gain,
-        information=total(order(units[0], units[1])),
+        information=order(units[0], units[1]).total,
         gain=gain,
         error=math.sqrt(max(0.0, squares - gain * gain) / max(n - 1, 1)),
         unseen=float(shares[0]),

@@ -15,15 +15,16 @@ from numbers import Real
 import pyarrow as pa
 
 from vocabfold import checks
-from vocabfold.budget import ALLOCATIONS
+from vocabfold.budget import BY_VALUE, OPTIMAL, Tuning, check_method
 from vocabfold.building import Built, build
+from vocabfold.choosing import fold_values
 from vocabfold.codebook import UNSEEN, Codebook
 from vocabfold.columns import BookColumn, sorted_by_value
 from vocabfold.counts import Counts, in_rows
 from vocabfold.crossfit import gain
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
-from vocabfold.folding import METHODS, cut, fold_curves
+from vocabfold.folding import cut, fold_curves
 from vocabfold.folds import Fold
 from vocabfold.lookup import Index
 from vocabfold.order import Curve
@@ -46,8 +47,15 @@ class FittedStore:
 
     def sql(self, engine: Engine, name: str) -> str:
         """Return the query for value, id, neg, pos of a column."""
-        of_pairs, of_values = (engine.table(t) for t in (self.built[name].of_pairs, self.built[name].of_values))
+        built = self.built[name]
+        of_pairs, of_values = (engine.table(table) for table in (built.of_pairs, built.of_values))
         counts = self.counts.sql(engine, name)
+        if built.buckets:
+            hashed = built.buckets.sql(counts, self.counts.kinds[name])
+            return f"SELECT h.value, id, h.neg, h.pos FROM ({hashed}) h JOIN {of_values} v ON bucket = v.value"
+        if built.is_divided:
+            is_same = "c.value IS NOT DISTINCT FROM v.value"
+            counts = f"SELECT * FROM ({counts}) c ANTI JOIN {of_values} v ON {is_same}"
         return (
             f"SELECT value, id, neg, pos FROM ({counts}) JOIN {of_pairs} USING (neg, pos) "
             f"UNION ALL SELECT value, id, neg, pos FROM {of_values}"
@@ -72,6 +80,9 @@ def fit(
     private_min: int = 30,
     tail: int = 8,
     unseen: str = "other",
+    epsilon: float = 0.1,
+    shards: int = 1,
+    seed: int = 0,
 ) -> Codebook:
     """Fold all columns of the counts into at most `budget` ids, and return the codebook.
 
@@ -86,8 +97,9 @@ def fit(
         "model": ids for a model to learn from. Values with many rows keep ids of their own; all others of a
         column, its tail, are folded by their rates, with chance taken into account. "information": the paper's
         objective, the fold that keeps the most information about the label in the rows that were counted.
-    method, allocation
-        As for `fold_table`; with aim="model" they fold the tails.
+    method, allocation, epsilon, shards, seed
+        As for `fold_table`; with aim="model" they fold the tails. "frequency", "selection" and "hashing", which
+        do not fold by rate, are for aim="information"; "hashing" hashes the values themselves.
     smoothing : float or "auto", optional
         How many rows at the overall rate each value is credited with. "auto", the default with aim="model": as
         many as the column's counts are most likely with. 0, the default with aim="information": none.
@@ -143,6 +155,9 @@ def fit(
         private_min=private_min,
         tail=tail,
         unseen=unseen,
+        epsilon=epsilon,
+        shards=shards,
+        seed=seed,
     )
     _check_counts(counts, budget, unseen)
     is_model, is_own = aim == "model", unseen == "own"
@@ -160,19 +175,25 @@ def fit(
             ids = split(pairs, None if budget == AUTO else int(budget), least, tail, is_own)
         else:
             ids = Split.of_information(int(budget) - is_own * len(pairs), is_own)
-        folds, gap = _fold(pairs, ids, method, allocation)
-        built = {
-            name: build(
-                counts.kinds[name],
-                of_column,
-                ids.tail(of_column),
-                folds.get(name),
-                _private(engine, counts, name, ids.least),
-                is_apart=ids.is_apart,
-                is_last=is_own,
-            )
-            for name, of_column in pairs.items()
-        }
+        curves = _curves(pairs, ids)
+        folds: dict[str, Fold] = {}
+        if method in BY_VALUE:
+            n_ids = int(budget) - is_own * len(pairs)
+            built, gap = fold_values(engine, counts, pairs, curves, n_ids, method, allocation, is_own)
+        else:
+            folds, gap = _fold(pairs, curves, ids, method, allocation, Tuning(epsilon, shards, seed))
+            built = {
+                name: build(
+                    counts.kinds[name],
+                    of_column,
+                    ids.tail(of_column),
+                    folds.get(name),
+                    _private(engine, counts, name, ids.least),
+                    is_apart=ids.is_apart,
+                    is_last=is_own,
+                )
+                for name, of_column in pairs.items()
+            }
         store = FittedStore(counts, built)
         columns = {name: of_column.column for name, of_column in built.items()}
         if counts.folds:
@@ -197,6 +218,9 @@ def fit(
             "private_from": in_rows(ids.least, counts.units_per_row) if ids.has_private else None,
             "tail": int(tail),
             "unseen": unseen,
+            "epsilon": float(epsilon),
+            "shards": int(shards),
+            "seed": int(seed),
         },
         label=counts.label,
         positive=counts.positive,
@@ -222,14 +246,25 @@ def check_options(
     private_min: int,
     tail: int,
     unseen: str,
+    epsilon: float,
+    shards: int,
+    seed: int,
 ) -> None:
     """Refuse options that cannot be used, before anything is counted."""
     checks.choice("aim", aim, AIMS)
-    checks.choice("method", method, METHODS)
-    checks.choice("allocation", allocation, ALLOCATIONS)
+    check_method(method, allocation)
     checks.choice("unseen", unseen, UNSEEN)
+    Tuning(epsilon, shards, seed)
+    if method in BY_VALUE and aim == "model":
+        raise InputError(
+            f"method {method!r} does not fold by rate, as aim='model' folds tails; give aim='information'."
+        )
+    if method in BY_VALUE and smoothing not in (None, 0):
+        raise InputError(f"method {method!r} takes counts as they are; leave smoothing out.")
     if budget == AUTO and aim != "model":
         raise InputError("budget='auto' is for aim='model'; give a number of ids.")
+    if budget == AUTO and method not in OPTIMAL:
+        raise InputError("budget='auto' is for method='exact'; give a number of ids.")
     if budget != AUTO:
         if isinstance(budget, str):
             raise InputError(f"budget must be a number of ids, or 'auto', got {budget!r}.")
@@ -265,16 +300,26 @@ def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
             )
 
 
-def _fold(
-    pairs: Mapping[str, Pairs], ids: Split, method: str, allocation: str
-) -> tuple[dict[str, Fold], float]:
-    """Fold the tails of all columns that have one; also return by how much they could be better in all."""
-    curves: dict[str, Curve] = {}
+def _curves(pairs: Mapping[str, Pairs], ids: Split) -> dict[str, Curve]:
+    """Return what is folded of each column of which anything is: its tail, and its pool, if not kept apart."""
+    curves = {}
     for name, of_column in pairs.items():
         with_pool = not ids.is_apart and bool(of_column.is_rare.any())
         tail = ids.tail(of_column)
         if with_pool or tail.any():
             curves[name] = of_column.curve(tail, with_pool)
+    return curves
+
+
+def _fold(
+    pairs: Mapping[str, Pairs],
+    curves: Mapping[str, Curve],
+    ids: Split,
+    method: str,
+    allocation: str,
+    tuning: Tuning,
+) -> tuple[dict[str, Fold], float]:
+    """Fold the curves; also return by how much they could be better in all."""
     if not curves:
         return {}, 0.0
     first = next(iter(pairs.values()))
@@ -283,7 +328,7 @@ def _fold(
         best = exact.at_price(list(curves.values()), math.log(n_rows) / (2 * n_rows), first.mass)
         folds, gap = [cut(*parts) for parts in zip(curves.values(), best.cuts, best.floors, strict=True)], 0.0
     else:
-        folds, gap = fold_curves(list(curves.values()), ids.n_tail, method, allocation, first.mass)
+        folds, gap = fold_curves(list(curves.values()), ids.n_tail, method, allocation, tuning, rows=first.mass)
     return dict(zip(curves, folds, strict=True)), gap
 
 

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vocabfold import checks, information
-from vocabfold.budget import ALLOCATIONS, by_information, uniform
+from vocabfold.budget import (
+    BY_VALUE,
+    METHODS,
+    OPTIMAL,
+    Tuning,
+    check_method,
+    cuts_of_size,
+    joint_cuts,
+    share,
+)
 from vocabfold.errors import InputError
 from vocabfold.folds import Fold, FoldTable
+from vocabfold.grouping import fold_values
 from vocabfold.order import Curve, order
-from vocabfold.solve import dynamic, exact
+from vocabfold.solve import exact
 
 _MAX_CURVE = 4096  # sizes that `curve` returns unless told otherwise
 _MAX_SIZES = 10**8  # that `curve` returns if told to: 1.6 GB
@@ -28,12 +38,16 @@ _MAX_SHOWN = 20  # columns in an error
 Cuts = NDArray[np.int64]
 
 
-# Every method but "exact", which runs in any case.
-_SOLVERS: dict[str, Callable[[Curve, int], Cuts]] = {"dynamic": dynamic.solve}
-METHODS = ("exact", *_SOLVERS)
-
-
-def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") -> Fold:
+def fold(
+    neg: ArrayLike,
+    pos: ArrayLike,
+    size: int,
+    *,
+    method: str = "exact",
+    epsilon: float = 0.1,
+    shards: int = 1,
+    seed: int = 0,
+) -> Fold:
     """Fold the values of one column into at most `size` ids that tell most about the label.
 
     Parameters
@@ -43,10 +57,27 @@ def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") ->
         paired by position. The rate of a value is pos / (neg + pos).
     size : int
         Ids to use, at least 1. With fewer distinct rates than that, every rate has its own id.
-    method : {"exact", "dynamic"}
-        Both find the optimum. "exact" is nearly linear in the number of values. "dynamic", the dynamic
-        programme of the paper's related work, is for reference: O(size * K log K) time and O(size * K)
-        memory for K distinct rates.
+    method : str
+        How to fold. All but the last three fold neighbouring rates, so that equal rates share an id.
+
+        - "exact" (the default) and "dynamic" find the optimum. "exact" is nearly linear in the number of
+          values. "dynamic", the dynamic programme of the paper's related work, is for reference: O(size * K
+          log K) time and O(size * K) memory for K distinct rates.
+        - "greedy", "stochastic" and "threshold" are the paper's algorithms: the best cut again and again; the
+          best of a random sample; every cut that reaches a falling threshold. They keep at least 1 - 1/e,
+          1 - 1/e - epsilon (on average over seeds) and 1 - 1/e - 2 epsilon of the optimum. "stochastic" is poor
+          where the size is not small against the number of rates: its samples have few cuts then.
+        - "agglomerative" merges the groups that lose least; "divisive" is k-means by divergence; "bucketing"
+          takes equal intervals of the rate. No guarantee.
+        - "frequency" gives the values with most rows an id each, and one id to all others; "selection" those
+          that tell most about the label by themselves; "hashing" deals positions to ids. No guarantee.
+    epsilon : float
+        For "stochastic" and "threshold": what they may miss, between 0 and 1. Smaller is slower and better.
+    shards : int
+        For "threshold": how many pieces of as many rates are folded on their own, with a forced cut between
+        them; at most `size`. Beyond epsilon * size of them the guarantee is lost, with a warning.
+    seed : int
+        For "stochastic": which samples are drawn.
 
     Returns
     -------
@@ -59,8 +90,9 @@ def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") ->
 
     Notes
     -----
-    No function of the value with at most `size` results has a larger mutual information with the label, up
-    to rounding (1e-12 of the total promised, a few 1e-15 measured); `gap` proves it for this very result.
+    With "exact", no function of the value with at most `size` results has a larger mutual information with the
+    label, up to rounding (1e-12 of the total promised, a few 1e-15 measured); `gap` proves it for this very
+    result. Whatever the method, the exact solver runs too, and `gap` tells how much any fold could be better.
     For n values with K distinct rates (at most 1.26 N**(2/3) for N rows): O(K log K) time to solve, O(n)
     to order rare values and O(n log n) at most, O(n) memory.
 
@@ -74,12 +106,14 @@ def fold(neg: ArrayLike, pos: ArrayLike, size: int, *, method: str = "exact") ->
     Fold(5 values -> 3 ids: 99.74 % of 0.2043 nats kept, loss 0.00053, gap 0)
     """
     checks.choice("method", method, METHODS)
+    tuning = Tuning(epsilon, shards, seed)
     size = checks.at_least("size", size, 1)
-    ordered = order(*checks.counts(neg, pos))
-    size = min(size, ordered.n_rates)
-    other = _SOLVERS[method](ordered, size) if method in _SOLVERS else None
-    best = exact.solve([ordered], size)
-    return cut(ordered, best.cuts[0] if other is None else other, best.floors[0])
+    if method == "threshold":
+        tuning.check_ids(shards, size)
+    counts = checks.counts(neg, pos)
+    if method in BY_VALUE:
+        return fold_values([counts], [order(*counts)], size, method, "uniform")[0][0]
+    return fold_curves([order(*counts)], size, method, "uniform", tuning)[0][0]
 
 
 def fold_table(
@@ -88,6 +122,9 @@ def fold_table(
     *,
     method: str = "exact",
     allocation: str = "joint",
+    epsilon: float = 0.1,
+    shards: int = 1,
+    seed: int = 0,
 ) -> FoldTable:
     """Fold several columns into at most `budget` ids in all.
 
@@ -98,12 +135,14 @@ def fold_table(
         information of each is per row of its own.
     budget : int
         Ids in all, at least one per column. What exceeds the distinct rates is left unused.
-    method : {"exact", "dynamic"}
-        As for `fold`.
+    method, epsilon, shards, seed
+        As for `fold`; shards are per column.
     allocation : {"joint", "uniform", "information"}
-        How the budget is split: "joint" maximises the sum of the informations over all splits;
-        "uniform" gives all columns the same; "information" gives in proportion to I(X;C). What a
-        column cannot use goes to columns that can.
+        How the budget is split. "joint": with "exact" and "dynamic", so that the sum of the informations is the
+        largest of all splits; with the other methods, cuts or values of all columns compete by what they gain,
+        lose or score; "divisive", "bucketing" and "hashing" have none. "uniform": all columns get the same.
+        "information": in proportion to I(X;C). What a column cannot use goes to columns that can; only
+        "bucketing" counts its intervals, used or not.
 
     Returns
     -------
@@ -128,12 +167,15 @@ def fold_table(
     >>> table.sizes
     {'site': 3, 'hour': 1}
     """
-    checks.choice("method", method, METHODS)
-    checks.choice("allocation", allocation, ALLOCATIONS)
+    check_method(method, allocation)
+    tuning = Tuning(epsilon, shards, seed)
     counts = _check_columns(columns)
     budget = checks.at_least("budget", budget, len(counts), " (one id per column)")
     curves = [order(*pair) for pair in counts.values()]
-    found, gap = fold_curves(curves, budget, method, allocation)
+    if method in BY_VALUE:
+        found, gap = fold_values(list(counts.values()), curves, budget, method, allocation)
+    else:
+        found, gap = fold_curves(curves, budget, method, allocation, tuning)
     folds = dict(zip(counts, found, strict=True))
     kept = math.fsum(fold.information for fold in folds.values())
     loss = math.fsum(fold.loss for fold in folds.values())
@@ -183,7 +225,7 @@ def curve(
             raise InputError(f"max_size must be at most {_MAX_SIZES:,}, got {max_size:,}.")
     ordered = order(*checks.counts(neg, pos))
     last = min(ordered.n_rates, _MAX_CURVE) if max_size is None else max_size
-    informations = total(ordered) - exact.least_losses(ordered, last)
+    informations = ordered.total - exact.least_losses(ordered, last)
     informations[0] = 0.0  # one id tells nothing, not even by rounding
     return np.arange(1, last + 1), informations
 
@@ -209,35 +251,42 @@ def _check_columns(
 
 
 def fold_curves(
-    curves: Sequence[Curve], budget: int, method: str, allocation: str, rows: int | None = None
+    curves: Sequence[Curve],
+    budget: int,
+    method: str,
+    allocation: str,
+    tuning: Tuning,
+    rows: int | None = None,
 ) -> tuple[list[Fold], float]:
     """Fold each curve at the size that the allocation gives it; also return the gap of all together.
 
     What one budget is split by, and the gap, are per row of each curve, or all per so many `rows`.
     """
-    best = exact.solve(curves, budget, rows)
-    shares = [curve.rows / rows if rows else 1.0 for curve in curves]
-    sizes, floors, cuts = best.sizes, best.floors, best.cuts
+    optimum = exact.solve(curves, budget, rows)
+    of_curves = [rows or curve.rows for curve in curves]
+    shares = [curve.rows / of_curve for curve, of_curve in zip(curves, of_curves, strict=True)]
+    cuts = None
     if allocation != "joint":
-        n_rates = [curve.n_rates for curve in curves]
-        if allocation == "uniform":
-            sizes = uniform(n_rates, budget)
-        else:
-            totals = [share * total(curve) for share, curve in zip(shares, curves, strict=True)]
-            sizes = by_information(n_rates, totals, budget)
-        own = [exact.solve([curve], size, rows) for curve, size in zip(curves, sizes, strict=True)]
-        floors, cuts = [one.floors[0] for one in own], [one.cuts[0] for one in own]
-    if method in _SOLVERS:
-        cuts = [_SOLVERS[method](curve, size) for curve, size in zip(curves, sizes, strict=True)]
-    floors = [floor / share for floor, share in zip(floors, shares, strict=True)]
+        limits = [budget if method == "bucketing" else curve.n_rates for curve in curves]
+        totals = [of_all * curve.total for of_all, curve in zip(shares, curves, strict=True)]
+        sizes = share(limits, totals, budget, allocation)
+    elif method in OPTIMAL:
+        sizes = optimum.sizes
+    else:
+        cuts = joint_cuts(curves, of_curves, budget, method, tuning)
+        sizes = [of_curve.size + 1 for of_curve in cuts]
+    own = optimum
+    if sizes != optimum.sizes:
+        each = [exact.solve([curve], size, rows) for curve, size in zip(curves, sizes, strict=True)]
+        own = exact.Optimum([one.cuts[0] for one in each], [one.floors[0] for one in each])
+    if method == "exact":
+        cuts = own.cuts
+    elif cuts is None:
+        cuts = [cuts_of_size(curve, size, method, tuning) for curve, size in zip(curves, sizes, strict=True)]
+    floors = [floor / of_all for floor, of_all in zip(own.floors, shares, strict=True)]
     folds = [cut(*parts) for parts in zip(curves, cuts, floors, strict=True)]
-    loss = math.fsum(share * fold.loss for share, fold in zip(shares, folds, strict=True))
-    return folds, max(0.0, loss - math.fsum(best.floors))
-
-
-def total(curve: Curve) -> float:
-    """Return I(X;C): what a single group loses."""
-    return information.loss(curve.cum_neg, curve.cum_pos, np.empty(0, np.int64))
+    loss = math.fsum(of_all * fold.loss for of_all, fold in zip(shares, folds, strict=True))
+    return folds, max(0.0, loss - math.fsum(optimum.floors))
 
 
 def cut(curve: Curve, cuts: Cuts, floor: float) -> Fold:
@@ -250,7 +299,7 @@ def cut(curve: Curve, cuts: Cuts, floor: float) -> Fold:
     )
     # A value without rows has position -1, which reads the entry appended here.
     ids = np.append(id_of_rate, np.int32(_prior_id(curve, cuts)))[curve.position]
-    return Fold(ids, cuts.size + 1, kept, total(curve), loss, kept + gap, gap)
+    return Fold(ids, cuts.size + 1, kept, curve.total, loss, kept + gap, gap)
 
 
 def _prior_id(curve: Curve, cuts: Cuts) -> int:

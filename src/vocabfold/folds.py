@@ -28,9 +28,11 @@ class Fold:
     ----------
     ids : int32 array
         The id of each value, 0 to size - 1, numbered by the rate of the group, rising. Values of equal
-        rate share an id; a value without rows has the id whose rates are around the overall rate.
+        rate share an id, unless the method is "frequency", "selection" or "hashing"; a value without rows has
+        the id whose rates are around the overall rate.
     size : int
-        Ids used: the size asked, or the number of distinct rates if that is smaller.
+        Ids used: the size asked; fewer, if there are fewer distinct rates, or if intervals or buckets are
+        empty.
     information : float
         I(Z;C), what the ids tell about the label.
     total : float

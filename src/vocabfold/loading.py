@@ -33,6 +33,9 @@ _SETTINGS: dict[str, tuple[type, ...]] = {
     "private_from": (int, float, NoneType),
     "tail": (int,),
     "unseen": (str,),
+    "epsilon": (float,),
+    "shards": (int,),
+    "seed": (int,),
 }
 
 _AUTOMATIC = ("budget", "smoothing")  # settings whose only text is "auto"

@@ -26,14 +26,17 @@ _OPTIONS = {  # what messages of the library call an option
     "with that fold_column": "with that --fold-column",
     "raise min_count": "raise --min-count",
     "aim='model'": "--aim model",
+    "aim='information'": "--aim information",
+    "allocation='uniform' or allocation='information'": "--allocation uniform or --allocation information",
+    "method='exact'": "--method exact",
     "budget='auto'": "--budget auto",
     "load it with vf.load_counts": "give it to 'vocabfold fit'",
     "load it with vf.load": "give it to 'vocabfold transform'",
 }
 # Messages begin with the name of the option that they are about.
 _NAMES = (
-    "aim|allocation|budget|fold_column|fold_seed|folds|method|min_count|preset|private_min|smoothing|tail|"
-    "unseen"
+    "aim|allocation|budget|epsilon|fold_column|fold_seed|folds|method|min_count|preset|private_min|seed|"
+    "shards|smoothing|tail|unseen"
 )
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
@@ -69,7 +72,14 @@ Aim = Annotated[
         help="What the ids are for: a model to learn from, or to keep most information of these rows.",
     ),
 ]
-Method = Annotated[str, typer.Option(metavar="exact|dynamic", help="How to fold.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="How to fold: exact, dynamic (the optimum); greedy, stochastic, threshold (the paper's); "
+        "agglomerative, divisive, bucketing, frequency, selection, hashing (to compare with).",
+    ),
+]
 Allocation = Annotated[
     str, typer.Option(metavar="joint|uniform|information", help="How to split the budget over columns.")
 ]
@@ -97,6 +107,14 @@ Tail = Annotated[
 Unseen = Annotated[
     str, typer.Option(metavar="other|own|error", help="What values get that are not in the codebook.")
 ]
+Epsilon = Annotated[
+    float,
+    typer.Option(metavar="X", help="For stochastic and threshold: what they may miss of the best, 0 to 1."),
+]
+Shards = Annotated[
+    int, typer.Option(metavar="N", help="For threshold: pieces of each column that are folded on their own.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="For stochastic: draw other samples.")]
 Book = Annotated[str, typer.Argument(metavar="BOOK", help="A folder from 'vocabfold fit'.")]
 Memory = Annotated[
     str | None, typer.Option(metavar="4GB", help="Memory to use; by default half of the machine's.")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.compiling import kernel
-from vocabfold.information import product_error
+from vocabfold.information import loss, product_error
 
 _MAX_SIDE = 512  # of the table of small pairs: 2 MB, which stays in the cache
 
@@ -42,9 +42,20 @@ class Curve:
         """Rows in all."""
         return int(self.cum_neg[-1] + self.cum_pos[-1])
 
+    @property
+    def total(self) -> float:
+        """I(X;C) in nats per row: what a single group loses."""
+        return loss(self.cum_neg, self.cum_pos, np.empty(0, np.int64))
 
-def order(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> Curve:
-    """Sort values by pos/(neg+pos), merge equal rates and cumulate; linear in the values with small counts."""
+
+def order(neg: NDArray[np.int64], pos: NDArray[np.int64], *, merge: bool = True) -> Curve:
+    """Sort values by pos/(neg+pos), merge equal rates and cumulate; linear in the values with small counts.
+
+    Without merging, every value with rows has a position of its own, of equal rates in the order given: what
+    the paper cuts, for its figures.
+    """
+    if not merge:
+        return _unmerged(neg, pos, order(neg, pos).position)
     side = 1  # a power of two; the table has no more cells than there are values
     while side < _MAX_SIDE and 4 * side * side <= neg.size:
         side *= 2
@@ -64,6 +75,14 @@ def order(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> Curve:
         _cumulate(rank, pair_pos * n_values, n_rates),
         position,
     )
+
+
+def _unmerged(neg: NDArray[np.int64], pos: NDArray[np.int64], position: NDArray[np.int32]) -> Curve:
+    """Return the curve of values as they are, given the position of their rates."""
+    by_rate = np.argsort(position, kind="stable")[np.count_nonzero(position < 0) :]
+    apart = np.full(position.size, -1, np.int32)
+    apart[by_rate] = np.arange(by_rate.size)
+    return Curve(np.append(0, np.cumsum(neg[by_rate])), np.append(0, np.cumsum(pos[by_rate])), apart)
 
 
 def _cumulate(rank: NDArray[np.int32], counts: NDArray[np.int64], n_rates: int) -> NDArray[np.int64]:

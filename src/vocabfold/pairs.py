@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vocabfold.counts import FRACTIONS, Counts
 from vocabfold.engines.duckdb import Engine
 from vocabfold.estimate import Prior, fixed, most_likely
+from vocabfold.information import loss_of_groups
 from vocabfold.order import Curve, order
 
 _EXACT_BITS = 52  # masses beyond 2**52 units are rounded off before solving
@@ -72,6 +73,13 @@ class Pairs:
         """The rate of all of them together, as of one value; of none, the mean of the prior."""
         neg, pos = (np.array([side / self.units_per_row]) for side in self.pool)
         return float(self.prior.rates(neg, pos)[0])
+
+    @property
+    def loss_of_pool(self) -> float:
+        """What all of them tell that the pool as one value does not, in nats per row."""
+        rare = self.is_rare
+        of_pool = np.zeros(int(rare.sum()), np.int32)
+        return loss_of_groups(self.neg[rare], self.pos[rare], self.n_values[rare], of_pool, 1) / self.n_units
 
     @property
     def is_plain(self) -> bool:

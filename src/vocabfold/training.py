@@ -43,6 +43,9 @@ def fit_transform(
     private_min: int = 30,
     tail: int = 8,
     unseen: str = "other",
+    epsilon: float = 0.1,
+    shards: int = 1,
+    seed: int = 0,
 ) -> tuple[Codebook, Any]:
     """Fit a codebook on rows, and encode the same rows for a model to be trained on.
 
@@ -67,7 +70,7 @@ def fit_transform(
         As for `Codebook.transform`.
     features, exclude, positive, weight, drop_null_labels, preset, memory_limit
         As for `count`.
-    aim, method, allocation, smoothing, private_min, tail, unseen
+    aim, method, allocation, smoothing, private_min, tail, unseen, epsilon, shards, seed
         As for `fit`.
     min_count : int, optional
         As for `fit`; by default 1, which pools none: no id knows the label of its row anyway.
@@ -106,6 +109,9 @@ def fit_transform(
         "private_min": private_min,
         "tail": tail,
         "unseen": unseen,
+        "epsilon": epsilon,
+        "shards": shards,
+        "seed": seed,
     }
     check_options(budget, **options)
     check_training(unseen, options["min_count"])

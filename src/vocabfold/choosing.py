@@ -1,0 +1,152 @@
+"""Pairs + sizes -> columns of a codebook, by the methods that look at values and not at neighbouring rates.
+
+`frequency` and `selection` give the values with the highest scores an id of their own, and one id to all others
+of a column; `hashing` deals the values to ids by a hash. Scores depend on (neg, pos) alone, so that only values
+that are chosen, no more than the budget, are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.baselines import frequency
+from vocabfold.budget import SCORES, Score, best, share
+from vocabfold.building import Buckets, Built, build
+from vocabfold.counts import Counts
+from vocabfold.engines.duckdb import Engine
+from vocabfold.folds import Fold
+from vocabfold.information import loss_of_groups
+from vocabfold.order import Curve
+from vocabfold.pairs import Mask, Pairs
+from vocabfold.solve import exact
+
+Ints = NDArray[np.int64]
+
+
+def fold_values(
+    engine: Engine,
+    counts: Counts,
+    pairs: Mapping[str, Pairs],
+    curves: Mapping[str, Curve],
+    budget: int,
+    method: str,
+    allocation: str,
+    is_apart: bool,
+) -> tuple[dict[str, Built], float]:
+    """Build all columns; also return by how much they could be better in all.
+
+    The curves are of what is folded, in columns of which anything is: pooled values, unless they are kept
+    apart, are one value more.
+    """
+    sizes = _sizes(pairs, curves, budget, method, allocation, is_apart)
+    built, losses, floors = {}, [], [0.0]
+    for name, of_column in pairs.items():
+        size = sizes.get(name, 1)
+        if method in SCORES:
+            one = _choose(engine, counts, name, of_column, size, SCORES[method], is_apart)
+        elif of_column.is_rare.all():  # nothing to hash: all there may be is the pool
+            one = _choose(engine, counts, name, of_column, 1, frequency, is_apart)
+        else:
+            one = _deal(engine, counts, name, of_column, size, is_apart)
+        # What pooled values lose to the pool is lost whatever the fold.
+        losses.append(one.column.loss - of_column.loss_of_pool)
+        floor = exact.solve([curves[name]], size, of_column.mass).floors[0] if name in curves else 0.0
+        built[name] = replace(one, column=replace(one.column, gap=max(0.0, losses[-1] - floor)))
+    if curves:
+        floors = exact.solve(list(curves.values()), budget, of_column.mass).floors
+    return built, max(0.0, math.fsum(losses) - math.fsum(floors))
+
+
+def _sizes(
+    pairs: Mapping[str, Pairs],
+    curves: Mapping[str, Curve],
+    budget: int,
+    method: str,
+    allocation: str,
+    is_apart: bool,
+) -> dict[str, int]:
+    """Split a budget over the columns that have a curve; a pool that is not kept apart is one value more."""
+    kept = {name: pairs[name].n_values[~pairs[name].is_rare] for name in curves}
+    pooled = {name: not is_apart and bool(pairs[name].is_rare.any()) for name in curves}
+    if allocation == "joint":
+        scores = [_scores(pairs[name], SCORES[method]) for name in curves]
+        copies = [
+            n_values if pooled[name] else n_values - _last(score)
+            for (name, n_values), score in zip(kept.items(), scores, strict=True)
+        ]
+        taken = best(scores, budget - len(curves), copies)
+        return {name: int(mine.sum()) + 1 for name, mine in zip(curves, taken, strict=True)}
+    limits = [int(n_values.sum()) + pooled[name] for name, n_values in kept.items()]
+    totals = [curve.rows * curve.total for curve in curves.values()]
+    return dict(zip(curves, share(limits, totals, budget, allocation), strict=True))
+
+
+def _scores(pairs: Pairs, score: Score) -> NDArray[np.float64]:
+    """Return the score of a value of each pair that is not too rare."""
+    sums = [int(side @ pairs.n_values) for side in (pairs.neg, pairs.pos)]
+    return score(pairs.neg[~pairs.is_rare], pairs.pos[~pairs.is_rare], *sums)
+
+
+def _last(scores: NDArray[np.float64]) -> Ints:
+    """Return one for the lowest score: one value is left, and needs no id beside that of all others."""
+    result = np.zeros(scores.size, np.int64)
+    result[np.argmin(scores)] = 1
+    return result
+
+
+def _choose(
+    engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, score: Score, is_apart: bool
+) -> Built:
+    """Give the size - 1 values with the highest scores ids of their own; of equal ones, the first by value."""
+    kept = ~pairs.is_rare
+    ranks = np.unique(-_scores(pairs, score), return_inverse=True)[1]
+    places = np.flatnonzero(kept)
+    of_pairs = pa.table({"neg": pairs.neg[kept], "pos": pairs.pos[kept], "rank": ranks, "pair": places})
+    found = engine.run(
+        f"SELECT * FROM (SELECT value, neg, pos, pair FROM ({counts.sql(engine, name)}) JOIN "
+        f"{engine.table(of_pairs)} USING (neg, pos) ORDER BY rank, value NULLS FIRST LIMIT {size - 1}) "
+        "ORDER BY value NULLS FIRST"
+    )
+    parts, tail = _divided(pairs, np.bincount(found["pair"].to_numpy(), minlength=pairs.neg.size))
+    n_tail = int(tail.sum()) + (not is_apart and bool(pairs.is_rare.any()))
+    one = Fold(np.zeros(n_tail, np.int32), 1, 0.0, 0.0, 0.0, 0.0, 0.0) if n_tail else None
+    built = build(counts.kinds[name], parts, tail, one, found, is_apart=is_apart, is_last=is_apart)
+    return replace(built, is_divided=True)
+
+
+def _divided(pairs: Pairs, chosen: Ints) -> tuple[Pairs, Mask]:
+    """Return the pairs with the values that were chosen as entries of their own, and which are the others."""
+    left = pairs.n_values - chosen
+    entries = np.concatenate([np.flatnonzero(left), np.flatnonzero(chosen)])
+    is_left = np.arange(entries.size) < np.count_nonzero(left)
+    parts = replace(
+        pairs,
+        neg=pairs.neg[entries],
+        pos=pairs.pos[entries],
+        n_values=np.where(is_left, left[entries], chosen[entries]),
+        is_rare=pairs.is_rare[entries],
+    )
+    return parts, is_left & ~parts.is_rare
+
+
+def _deal(engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, is_apart: bool) -> Built:
+    """Deal the values to `size` ids by their hash; ids without a value are dropped."""
+    kind, kept = counts.kinds[name], ~pairs.is_rare
+    buckets = Buckets(size, int(pairs.units[kept].min()))
+    hashed = f"({buckets.sql(counts.sql(engine, name), kind)})"
+    sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+    of_buckets = engine.run(f"SELECT bucket AS value, {sums} FROM {hashed} GROUP BY ALL ORDER BY ALL")
+    # Buckets are built like values with ids of their own, and text is numbered by rate.
+    none = np.zeros(kept.size, np.bool_)
+    built = build("text", pairs, none, None, of_buckets, is_apart=is_apart, is_last=is_apart)
+    found = engine.run(f"SELECT bucket, neg, pos, count(*) AS n FROM {hashed} GROUP BY ALL")
+    where, neg, pos, n_values = (column.to_numpy() for column in found.columns)
+    within = loss_of_groups(neg, pos, n_values, where.astype(np.int32), size) / pairs.n_units
+    column = replace(built.column, kind=kind, n_private=0, loss=built.column.loss + within)
+    return replace(built, column=column, buckets=buckets)

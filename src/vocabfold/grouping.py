@@ -1,0 +1,82 @@
+"""Bare counts -> Fold, by the methods that look at values and not at neighbouring rates.
+
+`frequency` and `selection` give the values with the highest scores an id of their own, and one id to all
+others; `hashing` deals positions to ids. Their groups are no intervals of the rate, but the best fold of that
+size is (kurkoski2014, Lemma 3), so its proof bounds them as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabfold.baselines import hashing
+from vocabfold.budget import SCORES, best, share
+from vocabfold.folds import Fold
+from vocabfold.information import loss_of_groups
+from vocabfold.order import Curve, order
+from vocabfold.solve import exact
+
+Counts = NDArray[np.int64]
+
+
+def fold_values(
+    counts: Sequence[tuple[Counts, Counts]], curves: Sequence[Curve], budget: int, method: str, allocation: str
+) -> tuple[list[Fold], float]:
+    """Fold each column at the size that the allocation gives it; also return the gap of all together."""
+    sizes = []
+    if allocation != "joint":
+        n_values = [int(np.count_nonzero(neg + pos)) for neg, pos in counts]
+        sizes = share(n_values, [curve.total for curve in curves], budget, allocation)
+    if method == "hashing":
+        groups = [
+            hashing(np.arange(neg.size, dtype=np.uint64), size)
+            for (neg, _), size in zip(counts, sizes, strict=True)
+        ]
+    else:
+        sums = [(int(neg.sum()), int(pos.sum())) for neg, pos in counts]
+        scores = [SCORES[method](*pair, *both) for pair, both in zip(counts, sums, strict=True)]
+        able = [_eligible(score, neg + pos) for score, (neg, pos) in zip(scores, counts, strict=True)]
+        if allocation == "joint":
+            chosen = best(scores, budget - len(counts), able)
+            sizes = [int(mine.sum()) + 1 for mine in chosen]
+        else:
+            parts = zip(scores, sizes, able, strict=True)
+            chosen = [best([score], size - 1, [mine])[0] for score, size, mine in parts]
+        groups = [np.cumsum(mine) * mine for mine in chosen]
+    folds = []
+    for pair, curve, of_values, size in zip(counts, curves, groups, sizes, strict=True):
+        floor = exact.solve([curve], size).floors[0]
+        folds.append(_group(*pair, curve, of_values, size, floor))
+    least = math.fsum(exact.solve(curves, budget).floors)
+    return folds, max(0.0, math.fsum(fold.loss for fold in folds) - least)
+
+
+def _eligible(scores: NDArray[np.float64], rows: Counts) -> Counts:
+    """Tell which values may be chosen: those with rows, but for the last, which is all that may be left."""
+    result = np.minimum(rows, 1)
+    seen = np.flatnonzero(rows)[::-1]
+    result[seen[np.argmin(scores[seen])]] = 0
+    return result
+
+
+def _group(neg: Counts, pos: Counts, curve: Curve, groups: Counts, n_groups: int, floor: float) -> Fold:
+    """Build the result from groups of values, and the least loss that was proven for their number."""
+    # Sums of counts are exact in float64.
+    sums = [np.bincount(groups, side, n_groups).astype(np.int64) for side in (neg, pos)]
+    of_groups = order(*sums)
+    by_rate = np.argsort(of_groups.position, kind="stable")
+    by_rate = by_rate[np.count_nonzero(of_groups.position < 0) :]  # groups without rows have no rate
+    id_of_group = np.empty(n_groups, np.int32)
+    id_of_group[by_rate] = np.arange(by_rate.size)
+    ids = id_of_group[groups]
+    rates = (sums[1] / (sums[0] + sums[1]).clip(1))[by_rate]
+    seen = neg + pos > 0
+    ids[~seen] = np.argmin(np.abs(rates - pos.sum() / curve.rows))
+    once = np.ones(np.count_nonzero(seen), np.int64)
+    loss = loss_of_groups(neg[seen], pos[seen], once, ids[seen], by_rate.size) / curve.rows
+    kept, gap = of_groups.total, max(0.0, loss - floor)
+    return Fold(ids, by_rate.size, kept, curve.total, loss, kept + gap, gap)
