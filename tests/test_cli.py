@@ -254,8 +254,8 @@ def test_methods_that_look_at_values_print_what_they_used(vocabfold, rows):
     fit = ["fit", *rows, "--label", "click", "--budget", "9", "--aim", "information", "--force", "-o", "book"]
     out = ok(vocabfold(*fit, "--method", "frequency"))
     assert "values with at least" not in out
-    out = ok(vocabfold(*fit, "--method", "bucketing", "--allocation", "uniform", "--budget", "4"))
-    assert "of 4 ids used (the method made no more)" in out
+    out = ok(vocabfold(*fit, "--method", "hashing", "--allocation", "uniform", "--budget", "6"))
+    assert "of 6 ids used (the method made no more)" in out
 
 
 @pytest.mark.parametrize(
