@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabfold.budget import share
+from vocabfold.budget import best, share
 
 
 def uniform(n_rates, budget):
@@ -52,3 +53,23 @@ def test_the_budget_is_spent_exactly_or_every_rate_has_an_id(n_rates, data):
     for sizes in (uniform(n_rates, budget), by_information(n_rates, informations, budget)):
         assert sum(sizes) == min(budget, sum(n_rates))
         assert all(1 <= size <= rates for size, rates in zip(sizes, n_rates, strict=True))
+
+
+items = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=6)
+
+
+@given(st.lists(items, min_size=1, max_size=3), st.integers(0, 25))
+def test_the_copies_with_the_highest_scores_are_taken_and_of_equal_ones_the_first(columns, n):
+    scores = [np.array([float(score) for score, _ in column]) for column in columns]
+    copies = [np.array([number for _, number in column]) for column in columns]
+    taken = best(scores, n, copies)
+    every = [
+        (-score, i, j)
+        for i, column in enumerate(columns)
+        for j, (score, number) in enumerate(column)
+        for _ in range(number)
+    ]
+    expected = [[0] * len(column) for column in columns]
+    for _, i, j in sorted(every)[:n]:
+        expected[i][j] += 1
+    assert [mine.tolist() for mine in taken] == expected

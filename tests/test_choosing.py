@@ -184,7 +184,7 @@ def test_tails_are_folded_by_any_method_of_intervals(method, counts):
         ),
         ({"method": "divisive"}, "method 'divisive' has no joint allocation"),
         ({"method": "greedy", "budget": "auto"}, "budget='auto' is for method='exact'; give a number of ids"),
-        ({"epsilon": 2}, "epsilon must be a number between 0 and 1, got 2"),
+        ({"epsilon": 2}, "epsilon must be a number between 0 and 1, 1e-09 at least, got 2"),
         ({"method": "threshold", "aim": "information", "shards": 40}, "shards must be no more than the ids: 6"),
     ],
 )

@@ -415,7 +415,7 @@ def test_help_and_version(vocabfold):
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--epsilon", "1.5", "-o", "b"],
-            "--epsilon must be a number between 0 and 1, got 1.5.",
+            "--epsilon must be a number between 0 and 1, 1e-09 at least, got 1.5.",
         ),
         (["fit", "monday.parquet", "-b", "9", "-o", "b"], "--label is missing: name the column that holds it."),
         (

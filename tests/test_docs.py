@@ -94,6 +94,22 @@ def test_the_page_on_new_rows_shows_the_run_that_it_links(monkeypatch):
     assert tables.shown("honest", text) == report.for_page(report.read_csv(newest / "raw.csv"))
 
 
+def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    report, tables = (import_module(f"benchmarks.{name}") for name in ("methods.report", "tables"))
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
+    named = re.findall(r"`(test_\w+?)(?:_?\.\.\.)?`", text)
+    assert len(named) > 25
+    assert [name for name in named if f"def {name}" not in tests] == []
+    for module, name in re.findall(r"`(\w+)\.(\w+)`", text.split("## The algorithms")[0]):
+        folder = "solve." if (ROOT / "src" / "vocabfold" / "solve" / f"{module}.py").exists() else ""
+        assert callable(getattr(import_module(f"vocabfold.{folder}{module}"), name))
+    newest = report.newest("methods")
+    assert f"benchmarks/runs/{newest.name}/README.md" in text
+    assert tables.shown("methods", text) == report.for_page(report.read_csv(newest / "raw.csv"))
+
+
 def run(*command):
     result = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -111,6 +127,13 @@ def test_the_small_benchmark_of_the_estimator_runs():
     out = run("-m", "benchmarks.speed.estimator", "--small", "--kinds", "integers")
     assert out.count("n_unseen=25620") == 2
     assert out.count("auc=0.6") == 2
+
+
+@pytest.mark.jit
+def test_the_small_benchmark_of_methods_runs():
+    out = run("-m", "benchmarks.methods.run", "--small")
+    assert out.count("part=shaped") == 16
+    assert out.count("not_run") == 1
 
 
 @pytest.mark.jit

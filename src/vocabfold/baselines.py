@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vocabfold.compiling import kernel
 from vocabfold.information import cross_product, gain
 from vocabfold.order import Curve
-from vocabfold.solve.query import Gains, leader, replace, tournament
+from vocabfold.solve.query import Gains, gain_between, leader, replace, tournament
 
 _MAX_ROUNDS = 10_000
 
@@ -104,9 +104,9 @@ def _agglomerative(cum_neg: Counts, cum_pos: Counts) -> Gains:
     losses = np.empty(n_rates - 1)
     left = np.arange(-1, n_rates)  # the cuts beside each
     right = np.arange(1, n_rates + 2)
-    saved = np.full(n_rates, -np.inf)  # minus what removing each cut loses
+    saved = np.full(n_rates, -np.inf)  # minus what removing each cut loses, which is its gain
     for cut in range(1, n_rates):
-        saved[cut] = -_removed(cum_neg, cum_pos, cut - 1, cut, cut + 1)
+        saved[cut] = -gain_between(cum_neg, cum_pos, cut - 1, cut, cut + 1)
     best = tournament(saved)
     for i in range(n_rates - 2, -1, -1):
         cut = leader(best)
@@ -118,21 +118,10 @@ def _agglomerative(cum_neg: Counts, cum_pos: Counts) -> Gains:
         right[a] = b
         left[b] = a
         if a > 0:
-            replace(best, a, -_removed(cum_neg, cum_pos, left[a], a, b))
+            replace(best, a, -gain_between(cum_neg, cum_pos, left[a], a, b))
         if b < n_rates:
-            replace(best, b, -_removed(cum_neg, cum_pos, a, b, right[b]))
+            replace(best, b, -gain_between(cum_neg, cum_pos, a, b, right[b]))
     return cuts, losses
-
-
-@kernel
-def _removed(cum_neg: Counts, cum_pos: Counts, a: int, cut: int, b: int) -> float:
-    """Return what removing the cut between [a, cut) and [cut, b) loses, in nats times rows."""
-    return gain(
-        float(cum_neg[cut] - cum_neg[a]),
-        float(cum_pos[cut] - cum_pos[a]),
-        float(cum_neg[b] - cum_neg[cut]),
-        float(cum_pos[b] - cum_pos[cut]),
-    )
 
 
 def _halves(curve: Curve, size: int) -> Cuts:
@@ -174,7 +163,7 @@ def _splits(cum_neg: Counts, cum_pos: Counts, cuts: Cuts) -> tuple[NDArray[np.fl
         a = cuts[i - 1] if i > 0 else 0
         b = cuts[i] if i < cuts.size else cum_neg.size - 1
         for cut in range(a + 1, b):
-            new = _removed(cum_neg, cum_pos, a, cut, b)
+            new = gain_between(cum_neg, cum_pos, a, cut, b)
             if new > gains[i]:
                 gains[i] = new
                 splits[i] = cut

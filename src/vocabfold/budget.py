@@ -41,6 +41,7 @@ BY_GAIN = ("greedy", "stochastic", "threshold", "agglomerative")
 BY_VALUE = (*SCORES, "hashing")
 METHODS = (*OPTIMAL, *BY_GAIN, "divisive", "bucketing", *BY_VALUE)
 ALLOCATIONS = ("joint", "uniform", "information")
+_LEAST_EPSILON = 1e-9  # by which thresholds can be seen to fall
 _NOT_JOINT = ("divisive", "bucketing", "hashing")
 
 
@@ -54,8 +55,10 @@ class Tuning:
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
-        if not (is_number and 0 < self.epsilon < 1):
-            raise InputError(f"epsilon must be a number between 0 and 1, got {self.epsilon!r}.")
+        if not (is_number and _LEAST_EPSILON <= self.epsilon < 1):
+            raise InputError(
+                f"epsilon must be a number between 0 and 1, {_LEAST_EPSILON} at least, got {self.epsilon!r}."
+            )
         checks.at_least("shards", self.shards, 1)
         checks.at_least("seed", self.seed, 0)
 
@@ -125,9 +128,12 @@ def best(scores: Sequence[Floats], n: int, copies: Sequence[NDArray[np.int64]] |
     lengths = np.cumsum([of_one.size for of_one in scores])[:-1]
     every = np.concatenate(scores)
     n_copies = np.ones(every.size, np.int64) if copies is None else np.concatenate(copies)
-    by_score = np.argsort(-every, kind="stable")
+    there = np.flatnonzero(n_copies)
+    if 0 < n < there.size:  # each has one copy at least, so there is no need to sort all of them
+        there = there[every[there] >= np.partition(every[there], -n)[-n]]
+    by_score = there[np.argsort(-every[there], kind="stable")]
     before = np.cumsum(n_copies[by_score]) - n_copies[by_score]
-    taken = np.empty_like(n_copies)
+    taken = np.zeros_like(n_copies)
     taken[by_score] = np.clip(n - before, 0, n_copies[by_score])
     return np.split(taken, lengths)
 

@@ -325,15 +325,8 @@ def inspect(
     from vocabfold import checks, display
 
     checks.at_least("--limit", limit, 1)
-    asked = [
-        option
-        for option, is_given in (
-            ("--id", id is not None),
-            ("--value", value is not None),
-            ("--missing", missing),
-        )
-        if is_given
-    ]
+    given = {"--id": id is not None, "--value": value is not None, "--missing": missing}
+    asked = [option for option, is_given in given.items() if is_given]
     if asked and feature is None:
         raise InputError(f"{asked[0]} needs a column: add --feature.")
     if len(asked) > 1:

@@ -344,8 +344,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         table = arrays.adapted(arrays.table(X, self._names()), {})
         counts, classes, folds = self._counted(X, table, y, sample_weight, None, with_folds)
         self._codebook, self._representatives = fit(counts, **settings), None
-        self.counts_, self.classes_, self._settings = counts, classes, settings
-        self._known = arrays.fingerprint(table)
+        self.counts_, self.classes_ = counts, classes
+        self._settings, self._known = settings, arrays.fingerprint(table)
         return table, folds
 
     def _counted(
@@ -355,12 +355,10 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         labels = arrays.labels(y, table.num_rows)
         classes = arrays.classes_of(labels) if classes is None else arrays.known_classes(labels, classes)
         positive = arrays.positive_of(classes, self.positive)
-        features, folds = table.column_names, None
-        roles: dict[str, Any] = {}
+        features, folds, roles = table.column_names, None, dict[str, Any]()
         label = self.counts_.label if self.__sklearn_is_fitted__() else getattr(y, "name", None)
-        table, roles["label"] = arrays.with_column(
-            table, label if label and isinstance(label, str) else "y", labels
-        )
+        name = label if label and isinstance(label, str) else "y"
+        table, roles["label"] = arrays.with_column(table, name, labels)
         if sample_weight is not None:
             weights = arrays.weights(sample_weight, table.num_rows)
             if self.aim == "model":
@@ -374,9 +372,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def _encoded(self, table: pa.Table, store: AnyStore, kept: dict[str, Any], folds: Ids | None = None) -> Ids:
         """Return the ids of rows as one array; columns that are in memory are kept there."""
-        book = self.codebook_
-        fill(kept, store, book.features)
-        ids = encode(Encoder(book, kept, offsets(book, self.offset_ids)), table, folds)
+        fill(kept, store, self.codebook_.features)
+        encoder = Encoder(self.codebook_, kept, offsets(self.codebook_, self.offset_ids))
+        ids = encode(encoder, table, folds)
         return np.column_stack(list(ids.values()))
 
     def _options(self) -> dict[str, Any]:

@@ -84,12 +84,15 @@ def divergence(neg: float, pos: float, base_neg: float, base_pos: float) -> floa
     if base_neg == 0 or base_pos == 0:
         return 0.0
     rows = float(neg + pos)
+    return rows * _divergence_per_row(cross_product(neg, pos, base_neg, base_pos) / rows, base_neg, base_pos)
+
+
+@kernel
+def _divergence_per_row(shift: float, base_neg: float, base_pos: float) -> float:
+    """Return f of a rate that is by shift / base_rows below that of the base."""
     base_rows = float(base_neg + base_pos)
-    shift = cross_product(neg, pos, base_neg, base_pos) / rows
     # Both sides by their relative deviation from the base: the linear parts of the logarithms cancel.
-    return rows * (
-        base_neg / base_rows * excess(shift / base_neg) + base_pos / base_rows * excess(-shift / base_pos)
-    )
+    return base_neg / base_rows * excess(shift / base_neg) + base_pos / base_rows * excess(-shift / base_pos)
 
 
 @kernel
@@ -97,8 +100,15 @@ def gain(left_neg: float, left_pos: float, right_neg: float, right_pos: float) -
     """Return what separating two groups adds to the information (eq:delta1), in nats times rows."""
     base_neg = left_neg + right_neg
     base_pos = left_pos + right_pos
-    left = divergence(left_neg, left_pos, base_neg, base_pos)
-    return left + divergence(right_neg, right_pos, base_neg, base_pos)
+    if base_neg == 0 or base_pos == 0:
+        return 0.0
+    # The cross product of either side with both together, up to its sign.
+    apart = cross_product(left_neg, left_pos, right_neg, right_pos)
+    left = float(left_neg + left_pos)
+    right = float(right_neg + right_pos)
+    return left * _divergence_per_row(apart / left, base_neg, base_pos) + right * _divergence_per_row(
+        -apart / right, base_neg, base_pos
+    )
 
 
 def information(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], cuts: NDArray[np.int64]) -> float:

@@ -74,8 +74,14 @@ def after(tree: Tree, cut: int) -> int:
 @kernel
 def query(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], tree: Tree, cut: int) -> float:
     """Return what a cut that is not made would gain (alg:query, Query), in nats times rows."""
-    left = before(tree, cut)
-    right = after(tree, cut)
+    return gain_between(cum_neg, cum_pos, before(tree, cut), cut, after(tree, cut))
+
+
+@kernel
+def gain_between(
+    cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], left: int, cut: int, right: int
+) -> float:
+    """Return what a cut between two neighbours gains."""
     return gain(
         float(cum_neg[cut] - cum_neg[left]),
         float(cum_pos[cut] - cum_pos[left]),

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from vocabfold.compiling import kernel
 from vocabfold.order import Curve
-from vocabfold.solve.query import Gains, initialise, insert, query
+from vocabfold.solve.query import Gains, after, before, gain_between, initialise, insert
 
 _BLOCK = 1024  # cuts that are passed over together while none of them can reach the threshold
-_NEVER = np.iinfo(np.int32).max
+_NEVER = np.iinfo(np.int64).max
 
 
 def threshold(
@@ -65,10 +65,9 @@ def _borders(curve: Curve, shards: int) -> NDArray[np.int64]:
 @kernel
 def _largest(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64]) -> float:
     """Return the largest gain of a single cut."""
-    tree = initialise(cum_neg.size - 1)
     largest = 0.0
     for cut in range(1, cum_neg.size - 1):
-        largest = max(largest, query(cum_neg, cum_pos, tree, cut))
+        largest = max(largest, gain_between(cum_neg, cum_pos, 0, cut, cum_neg.size - 1))
     return largest
 
 
@@ -86,23 +85,32 @@ def sweep(
     gains = np.empty(n_cuts)
     tree = initialise(n_rates)
     n_blocks = (n_rates + _BLOCK - 1) // _BLOCK
-    due = np.zeros(n_rates, np.int32)  # the round in which each cut is looked at next
-    due[0] = _NEVER
-    due_of_block = np.zeros(n_blocks, np.int32)
+    due = np.zeros(n_rates, np.int64)  # the round in which each cut is looked at next
+    leaves = tree.size // 2
+    due_of_block = np.zeros(n_blocks, np.int64)
     n_made = 0
     now = 0
     while n_made < n_cuts and now < _NEVER:
-        least = first * (1.0 - epsilon) ** now
+        least = first * np.exp(now * np.log1p(-epsilon))  # (1 - epsilon)^now, for any epsilon
         soonest = _NEVER
         for block in range(n_blocks):
             if due_of_block[block] <= now:
                 soonest_here = _NEVER
-                for cut in range(block * _BLOCK, min((block + 1) * _BLOCK, n_rates)):
+                first_cut = max(1, block * _BLOCK)
+                left = before(tree, first_cut)
+                right = left
+                for cut in range(first_cut, min((block + 1) * _BLOCK, n_rates)):
+                    if tree[leaves + cut]:
+                        left = cut
+                        continue
                     if due[cut] <= now:
-                        gain = query(cum_neg, cum_pos, tree, cut)
+                        if right <= cut:
+                            right = after(tree, cut)
+                        gain = gain_between(cum_neg, cum_pos, left, cut, right)
                         if gain < least:
                             due[cut] = _round(gain / first, epsilon, now)
                         else:
+                            left = cut
                             due[cut] = _NEVER
                             cuts[n_made] = cut
                             gains[n_made] = gain
