@@ -40,8 +40,8 @@ ALLOWED = {
     "columns": {"kinds", "engines", "lookup"},
     "building": {"kinds", "information", "order", "folds", "pairs", "columns"},
     "choosing": {
-        *("information", "order", "solve", "baselines", "budget", "folds", "engines", "counts", "pairs"),
-        "building",
+        *("progress", "information", "order", "solve", "baselines", "budget", "folds", "engines", "counts"),
+        *("pairs", "building"),
     },
     "codebook": {"errors", "checks", "progress", "folds", "engines", "counts", "lookup", "columns"},
     "saving": {"progress", "engines", "storage", "columns", "codebook"},

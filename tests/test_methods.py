@@ -12,7 +12,8 @@ import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, tables
 from vocabfold.baselines import hashing
-from vocabfold.budget import BY_VALUE, METHODS
+from vocabfold.budget import BY_VALUE, METHODS, Tuning
+from vocabfold.folding import fold_curves
 from vocabfold.order import order
 
 INTERVALS = [method for method in METHODS if method not in BY_VALUE]
@@ -206,3 +207,16 @@ def test_unmerged_values_can_be_cut_apart_for_the_figure():
     assert curve.position.tolist() == [1, 3, -1, 2, -1, 0]
     assert np.diff(curve.cum_neg).tolist() == [3, 2, 4, 1]
     assert curve.total == pytest.approx(order(np.array(neg), np.array(pos)).total, rel=1e-15)
+
+
+@pytest.mark.parametrize("method", ["greedy", "stochastic", "threshold"])
+def test_unmerged_values_are_folded_with_the_same_bound(method):
+    rng = np.random.default_rng(2)
+    neg, pos = rng.integers(0, 6, (2, 300))
+    apart, merged = order(neg, pos, merge=False), order(neg, pos)
+    (fold,), gap = fold_curves([apart], 12, method, "joint", Tuning())
+    best = vf.fold(neg, pos, 12)
+    assert fold.bound == pytest.approx(best.bound, rel=1e-12)
+    assert gap == pytest.approx(fold.loss - best.loss, abs=1e-14)
+    assert fold.loss == pytest.approx(reference.loss(neg, pos, fold.ids), rel=1e-12)
+    assert apart.n_rates > 2 * merged.n_rates

@@ -24,6 +24,7 @@ from vocabfold.folds import Fold
 from vocabfold.information import loss_of_groups
 from vocabfold.order import Curve
 from vocabfold.pairs import Mask, Pairs
+from vocabfold.progress import track
 from vocabfold.solve import exact
 
 Ints = NDArray[np.int64]
@@ -46,8 +47,8 @@ def fold_values(
     """
     sizes = _sizes(pairs, curves, budget, method, allocation, is_apart)
     built, losses, floors = {}, [], [0.0]
-    for name, of_column in pairs.items():
-        size = sizes.get(name, 1)
+    for name in track(list(pairs), "choosing", engine.progress):
+        of_column, size = pairs[name], sizes.get(name, 1)
         if method in SCORES:
             one = _choose(engine, counts, name, of_column, size, SCORES[method], is_apart)
         elif of_column.is_rare.all():  # nothing to hash: all there may be is the pool
@@ -104,10 +105,11 @@ def _choose(
     engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, score: Score, is_apart: bool
 ) -> Built:
     """Give the size - 1 values with the highest scores ids of their own; of equal ones, the first by value."""
-    kept = ~pairs.is_rare
+    kept = np.flatnonzero(~pairs.is_rare)
     ranks = np.unique(-_scores(pairs, score), return_inverse=True)[1]
-    places = np.flatnonzero(kept)
-    of_pairs = pa.table({"neg": pairs.neg[kept], "pos": pairs.pos[kept], "rank": ranks, "pair": places})
+    last = np.searchsorted(np.cumsum(np.bincount(ranks, pairs.n_values[kept])), size - 1)  # rank that is needed
+    kept, ranks = kept[ranks <= last], ranks[ranks <= last]
+    of_pairs = pa.table({"neg": pairs.neg[kept], "pos": pairs.pos[kept], "rank": ranks, "pair": kept})
     found = engine.run(
         f"SELECT * FROM (SELECT value, neg, pos, pair FROM ({counts.sql(engine, name)}) JOIN "
         f"{engine.table(of_pairs)} USING (neg, pos) ORDER BY rank, value NULLS FIRST LIMIT {size - 1}) "
