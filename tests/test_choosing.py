@@ -74,8 +74,15 @@ def test_every_method_makes_a_codebook_that_is_saved_loaded_and_applied(method, 
 
 @pytest.mark.parametrize("method", ["frequency", "selection", "hashing", "greedy"])
 def test_training_rows_of_every_method_are_encoded_in_ids_of_the_codebook(method, rows):
-    book, encoded = vf.fit_transform(
-        rows, "click", 20, features="site", aim="information", method=method, allocation=allocation_of(method)
+    options = {"aim": "information", "method": method, "allocation": allocation_of(method)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        book, encoded = vf.fit_transform(rows, "click", 20, features="site", **options)
+        book.transform(rows)
+    told = [str(warning.message) for warning in caught]
+    assert any("'selection' chooses values by the labels" in text for text in told) == (method == "selection")
+    assert any("seems to be what the codebook was fitted on" in text for text in told) == (
+        method in ("selection", "greedy")  # by the others, no label decides who shares an id
     )
     ids = book.ids("site", rows["site"])
     private = ~np.isin(ids, book.columns["site"].tail)
@@ -183,9 +190,15 @@ def test_tails_are_folded_by_any_method_of_intervals(method, counts):
             "counts as they are; leave smoothing out",
         ),
         ({"method": "divisive"}, "method 'divisive' has no joint allocation"),
-        ({"method": "greedy", "budget": "auto"}, "budget='auto' is for method='exact'; give a number of ids"),
-        ({"epsilon": 2}, "epsilon must be a number between 0 and 1, 1e-09 at least, got 2"),
-        ({"method": "threshold", "aim": "information", "shards": 40}, "shards must be no more than the ids: 6"),
+        (
+            {"method": "greedy", "budget": "auto"},
+            "budget='auto' is for method='exact'; give that method, or a number",
+        ),
+        ({"epsilon": 2}, "epsilon must be a number below 1, and 1e-09 at least, got 2"),
+        (
+            {"method": "threshold", "aim": "information", "shards": 40},
+            "shards must be fewer: 40 per column make 6",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, message, counts):

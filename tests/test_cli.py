@@ -225,9 +225,9 @@ def test_names_with_commas_are_quoted_as_in_csv():
 
 
 def test_every_option_of_fit_reaches_it(vocabfold, rows):
-    options = ["--method", "dynamic", "--allocation", "uniform", "--min-count", "3", "--unseen", "own"]
+    options = ["--method", "threshold", "--allocation", "uniform", "--min-count", "3", "--unseen", "own"]
     options += ["--smoothing", "2.5", "--private-min", "7", "--tail", "5"]
-    options += ["--epsilon", "0.3", "--shards", "2", "--seed", "6"]
+    options += ["--epsilon", "0.9", "--shards", "2"]
     ok(
         vocabfold(
             "fit", *rows, "--label", "click", "--budget", "4", "--aim", "information", *options, "-o", "book"
@@ -235,7 +235,7 @@ def test_every_option_of_fit_reaches_it(vocabfold, rows):
     )
     assert vf.load("book").settings == {
         "aim": "information",
-        "method": "dynamic",
+        "method": "threshold",
         "allocation": "uniform",
         "budget": 4,
         "smoothing": 2.5,
@@ -244,9 +244,9 @@ def test_every_option_of_fit_reaches_it(vocabfold, rows):
         "private_from": None,
         "tail": 5,
         "unseen": "own",
-        "epsilon": 0.3,
+        "epsilon": 0.9,
         "shards": 2,
-        "seed": 6,
+        "seed": 0,
     }
 
 
@@ -407,15 +407,28 @@ def test_help_and_version(vocabfold):
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "selection", "-o", "b"],
-            "method 'selection' does not fold by rate, as --aim model folds tails; give --aim information.",
+            "method 'selection' does not fold by rate, which --aim model does with rare values; give --aim "
+            "information.",
         ),
         (
             ["fit", "monday.parquet", "-b", "auto", "--method", "greedy", "-o", "b"],
-            "--budget auto is for --method exact; give a number of ids.",
+            "--budget auto is for --method exact; give that method, or a number of ids.",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--method", "hashing", "-o", "b"],
+            "give --aim information and --allocation uniform.",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--seed", "5", "-o", "b"],
+            "--seed is for --method stochastic, not exact; leave it out.",
+        ),
+        (
+            ["fit", "monday.parquet", "-b", "9", "--method", "gredy", "-o", "b"],
+            "'hashing', got 'gredy' (did you mean 'greedy'?).",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--epsilon", "1.5", "-o", "b"],
-            "--epsilon must be a number between 0 and 1, 1e-09 at least, got 1.5.",
+            "--epsilon must be a number below 1, and 1e-09 at least, got 1.5.",
         ),
         (["fit", "monday.parquet", "-b", "9", "-o", "b"], "--label is missing: name the column that holds it."),
         (

@@ -98,7 +98,7 @@ def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch)
     monkeypatch.syspath_prepend(ROOT)
     report, tables = (import_module(f"benchmarks.{name}") for name in ("methods.report", "tables"))
     text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     named = re.findall(r"`(test_\w+?)(?:_?\.\.\.)?`", text)
     assert len(named) > 25
     assert [name for name in named if f"def {name}" not in tests] == []

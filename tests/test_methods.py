@@ -135,6 +135,16 @@ def test_of_equal_values_the_first_is_chosen_and_values_without_rows_never_are(m
     assert vf.fold([0, 3, 0], [0, 1, 0], 3, method=method).size == 1
 
 
+def test_buckets_and_intervals_are_as_many_as_asked_whatever_there_is_to_put_in_them():
+    neg, pos = [5, 6, 7], [7, 7, 7]
+    assert vf.fold(neg, pos, 3, method="hashing").size == 2
+    assert vf.fold(neg, pos, 1000, method="hashing").size == 3
+    assert vf.fold(neg, pos, 3, method="bucketing").size == 1
+    assert vf.fold(neg, pos, 1000, method="bucketing").size == 3
+    table = vf.fold_table({"a": (neg, pos), "b": (neg, pos)}, 2000, method="hashing", allocation="uniform")
+    assert table.sizes == {"a": 3, "b": 3}
+
+
 def test_hashing_looks_at_positions_alone_and_is_the_same_everywhere():
     assert hashing(np.array([0], np.uint64), 2**62).tolist() == [
         0xE220A8397B1DCDAF % 2**62
@@ -163,15 +173,13 @@ def test_a_smaller_epsilon_comes_nearer_to_greedy():
 
 def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
     counts = beta_counts(100)
-    with pytest.raises(
-        vf.InputError, match=r"shards must be no more than the ids: 6 in all .* there are 5; give"
-    ):
+    with pytest.raises(vf.InputError, match="shards must be fewer: 6 per column make 6 .* there are 5 ids"):
         vf.fold(*counts, 5, method="threshold", shards=6)
-    with pytest.raises(vf.InputError, match="shards must be no more than the ids: 6 in all"):
+    with pytest.raises(vf.InputError, match="shards must be fewer: 6 per column make 6"):
         vf.fold([1, 2], [2, 1], 5, method="threshold", shards=6)  # whatever there is to cut
-    with pytest.raises(vf.InputError, match="shards must be no more than the ids: 8 in all .* there are 7"):
+    with pytest.raises(vf.InputError, match="shards must be fewer: 3 per column make 8 .* there are 7 ids"):
         vf.fold_table({"a": counts, "b": counts, "c": ([1, 2], [2, 1])}, 7, method="threshold", shards=3)
-    with pytest.warns(UserWarning, match="5 shards are more than epsilon x 20 ids"):
+    with pytest.warns(UserWarning, match="5 shards are more than epsilon x ids = 0.1 x 20: method 'threshold'"):
         sharded = vf.fold(*counts, 20, method="threshold", shards=5)
     assert sharded.size == 20
     with warnings.catch_warnings():
@@ -179,15 +187,22 @@ def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
         vf.fold(*counts, 20, method="threshold", shards=2)
         vf.fold(*counts, 2, method="threshold")
         vf.fold(*counts, 5, method="greedy", shards=6)  # is not asked for
+        vf.fold([1, 2, 3], [3, 2, 1], 3, method="threshold", shards=3)  # nothing is lost
+    with pytest.warns(UserWarning, match="3 shards are more than") as caught:
+        vf.fold_table({"a": counts, "b": counts}, 12, method="threshold", allocation="uniform", shards=3)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with pytest.raises(vf.InputError, match="8 per column make 8 with an id each, and there are 6 ids"):
+        vf.fold_table({"a": counts, "b": counts}, 12, method="threshold", allocation="uniform", shards=8)
 
 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"epsilon": 0}, "epsilon must be a number between 0 and 1, 1e-09 at least, got 0."),
-        ({"epsilon": 1.0}, "epsilon must be a number between 0 and 1, 1e-09 at least, got 1.0."),
-        ({"epsilon": "small"}, "epsilon must be a number between 0 and 1, 1e-09 at least, got 'small'."),
-        ({"epsilon": float("nan")}, "epsilon must be a number between 0 and 1, 1e-09 at least, got nan."),
+        ({"epsilon": 0}, "epsilon must be a number below 1, and 1e-09 at least, got 0."),
+        ({"epsilon": 1.0}, "epsilon must be a number below 1, and 1e-09 at least, got 1.0."),
+        ({"epsilon": "small"}, "epsilon must be a number below 1, and 1e-09 at least, got 'small'."),
+        ({"epsilon": float("nan")}, "epsilon must be a number below 1, and 1e-09 at least, got nan."),
         ({"shards": 0}, "shards must be at least 1, got 0."),
         ({"shards": 1.5}, "shards must be a whole number, got 1.5."),
         ({"seed": -1}, "seed must be at least 0, got -1."),

@@ -47,7 +47,13 @@ def _cells(rows: Sequence[Row]) -> dict[str, Cell]:
     base = {row["budget"]: row["seconds"] for row in rows if row["method"] == "exact" and _is_first(row)}
 
     def ratio(row: Row) -> str:
-        return f"{row['loss'] / least[row['budget']]:.4g}" if "loss" in row and least[row["budget"]] else ""
+        if "loss" not in row or not least[row["budget"]]:
+            return ""
+        losses = [
+            row[name] / least[row["budget"]] for name in ("loss", "least_loss", "most_loss") if name in row
+        ]
+        spread = " ({:.3g} to {:.3g} over seeds)".format(*losses[1:]) if len(losses) > 1 else ""
+        return f"{losses[0]:.4g}{spread}"
 
     def longer(row: Row) -> str:
         return f"{row['seconds'] / base[row['budget']]:.3g}" if "seconds" in row else ""

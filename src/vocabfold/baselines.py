@@ -1,8 +1,8 @@
 """What the paper compares with, and what practitioners use: curves -> cuts, values -> scores or buckets.
 
-None of them has a guarantee. `agglomerative`, `bucketing` and `divisive` fold neighbouring rates, so they work
-on a curve; `frequency` and `selection` score values, of which the best keep an id of their own while all
-others share one; `hashing` looks at neither rates nor rows.
+The paper has no guarantee for any. `agglomerative`, `bucketing` and `divisive` fold neighbouring rates, so
+they work on a curve; `frequency` and `selection` score values, of which the best keep an id of their own while
+all others share one; `hashing` looks at neither rates nor rows.
 """
 
 import warnings

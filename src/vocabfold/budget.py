@@ -57,27 +57,36 @@ class Tuning:
         is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
         if not (is_number and _LEAST_EPSILON <= self.epsilon < 1):
             raise InputError(
-                f"epsilon must be a number between 0 and 1, {_LEAST_EPSILON} at least, got {self.epsilon!r}."
+                f"epsilon must be a number below 1, and {_LEAST_EPSILON} at least, got {self.epsilon!r}."
             )
         checks.at_least("shards", self.shards, 1)
         checks.at_least("seed", self.seed, 0)
 
-    def check_ids(self, n_shards: int, n_ids: int) -> None:
-        """Refuse more shards than ids."""
-        if n_shards > n_ids:
-            raise InputError(
-                f"shards must be no more than the ids: {n_shards:,} in all need as many ids, and there are "
-                f"{n_ids:,}; give fewer shards or more ids."
+    def check_shards(self, n_rates: Sequence[int], sizes: Sequence[int]) -> None:
+        """Refuse more shards than ids, and warn if the forced cuts between them may cost too much.
+
+        Of each of several columns, if there are as many sizes, or of all together.
+        """
+        pieces = [min(self.shards, rates) for rates in n_rates]
+        if len(sizes) < len(pieces):
+            pieces, n_rates = [sum(pieces)], [sum(n_rates)]
+        parts = zip(pieces, sizes, n_rates, strict=True)
+        n_pieces, size, rates = max(parts, key=lambda part: part[0] / part[1])
+        self.check_ids(n_pieces, size)
+        if 1 < n_pieces < rates and self.shards > 1 and n_pieces > self.epsilon * size:
+            warnings.warn(
+                f"{n_pieces:,} shards are more than epsilon x ids = {self.epsilon:g} x {size:,}: method "
+                "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
+                "good the result is; give fewer shards.",
+                stacklevel=4,
             )
 
-    def check(self, n_shards: int, size: int) -> None:
-        """Do so, and warn if the forced cuts between the shards may cost too much."""
-        self.check_ids(n_shards, size)
-        if self.shards > 1 and n_shards > self.epsilon * size:
-            warnings.warn(
-                f"{n_shards:,} shards are more than epsilon x {size:,} ids: what method 'threshold' guarantees "
-                "needs fewer shards, or a larger epsilon.",
-                stacklevel=2,
+    def check_ids(self, n_pieces: int, size: int) -> None:
+        """Refuse more pieces than ids."""
+        if n_pieces > size:
+            raise InputError(
+                f"shards must be fewer: {self.shards:,} per column make {n_pieces:,} with an id each, and "
+                f"there are {size:,} ids for them; give fewer shards, or more ids."
             )
 
 
@@ -96,8 +105,6 @@ def joint_cuts(
     curves: Sequence[Curve], rows: Sequence[float], budget: int, method: str, tuning: Tuning
 ) -> list[Cuts]:
     """Cut all curves by one of the methods that know gains; these are per so many rows of each curve."""
-    if method == "threshold":
-        tuning.check(sum(min(tuning.shards, curve.n_rates) for curve in curves), budget)
     lists = _gains(curves, rows, budget - len(curves), method, tuning)
     scores = [gains / of_curve for (_, gains), of_curve in zip(lists, rows, strict=True)]
     taken = best(scores, budget - len(curves))

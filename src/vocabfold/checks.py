@@ -28,7 +28,9 @@ def choice(name: str, given: str, allowed: Iterable[str]) -> str:
     words = list(allowed)
     if not isinstance(given, str) or given not in words:
         what = f"one of {', '.join(map(repr, words))}" if len(words) > 1 else repr(words[0])
-        raise InputError(f"{name} must be {what}, got {short(given)}.")
+        close = difflib.get_close_matches(given, words, n=1) if isinstance(given, str) else []
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise InputError(f"{name} must be {what}, got {short(given)}{meant}.")
     return given
 
 

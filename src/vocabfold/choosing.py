@@ -84,6 +84,8 @@ def _sizes(
         taken = best(scores, budget - len(curves), copies)
         return {name: int(mine.sum()) + 1 for name, mine in zip(curves, taken, strict=True)}
     limits = [int(n_values.sum()) + pooled[name] for name, n_values in kept.items()]
+    if method == "hashing":
+        limits = [budget] * len(limits)  # buckets, used or not
     totals = [curve.rows * curve.total for curve in curves.values()]
     return dict(zip(curves, share(limits, totals, budget, allocation), strict=True))
 

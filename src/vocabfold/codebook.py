@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vocabfold.evaluation import Evaluation
 
 UNSEEN = ("other", "own", "error")
+BLIND = ("frequency", "hashing")  # methods by which no label decides who shares an id
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -163,6 +163,7 @@ def fit(
     }
     n_ids = options.parse_budget(budget)
     check_options(n_ids, **for_fit)
+    options.check_unused(method, epsilon, shards, seed)
     of_rows: dict[str, Any] = {
         "features": options.names(features),
         "exclude": options.names(exclude),

@@ -96,9 +96,9 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
     heads: dict[str, Callable[[Any], str]] = {"values": lambda column: f"{column.n_values:,}"}
     if found.n_pooled:
         heads["pooled"] = lambda column: f"{column.n_pooled:,}"
-    if is_model:
+    if is_model or found.n_private:
         heads["private"] = lambda column: f"{column.n_private:,}"
-    else:
+    if not is_model:
         heads["rates"] = lambda column: f"{column.n_rates:,}"
     heads |= {
         "ids": lambda column: f"{column.size:,}",
@@ -114,17 +114,27 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
         ["column", *heads],
         [[shown(name), *(cell(column) for cell in heads.values())] for name, column in results],
     )
-    gap = "" if found.gap is None else f", gap {shown_gap(found)}"
+    gap = "" if found.gap is None else f", gap {shown_gap(found)}{_times_the_least(found)}"
     kept = f"{share_kept(found)} of {found.total:.4g} nats kept{gap}"
     line(f"\n{found.size:,} of {number(found.budget, 'id')} used{_unused(found)}, {kept}")
     if found.settings["private_from"] is not None and found.n_private:
         rows = number(found.settings["private_from"], "row")
         line(f"values with at least {rows} have ids of their own")
     label = shown(f"{found.label} = {found.positive}")
-    line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}")
+    method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
+    line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}{method}")
     if written is not None:
         line(f"{_written(written)}, each without its own label")
     line(f"digest {found.digest}")
+
+
+def _times_the_least(found: Codebook) -> str:
+    """Say how much more is lost than must be, if that can be told and is worth telling."""
+    is_plain = not found.n_pooled and found.settings["smoothing"] == 0
+    least = found.loss - (found.gap or 0.0)
+    if not is_plain or least <= 0 or shown_gap(found) == "0":
+        return ""
+    return f" ({found.loss / least:.3g} times the least loss)"
 
 
 def _unused(found: Codebook) -> str:

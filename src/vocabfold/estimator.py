@@ -21,7 +21,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vocabfold import arrays, checks
-from vocabfold.codebook import Codebook
+from vocabfold.codebook import BLIND, Codebook
 from vocabfold.counting import count
 from vocabfold.counts import Counts
 from vocabfold.crossfit import FoldedStore
@@ -265,7 +265,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         # Where all was missing at fit, whatever is there now was not seen.
         table = arrays.spelt(table, [name for name, kind in self.counts_.kinds.items() if kind == "missing"])
         check_kinds(book, table.schema, "X")
-        if not self._known.isdisjoint(arrays.fingerprint(table, like=self._known)):
+        is_told = book.settings["method"] not in BLIND
+        if is_told and not self._known.isdisjoint(arrays.fingerprint(table, like=self._known)):
             warnings.warn(
                 "X seems to be the rows that were fitted: their ids tell their labels, so that a model trained "
                 "on them trusts rare values too much, and a score on them is too good; train on "
@@ -338,7 +339,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         self.__dict__.pop("counts_", None)  # of other rows, whatever comes of these
         settings = self._options()
         if with_folds:
-            check_training(self.unseen, settings["min_count"])
+            check_training(self.unseen, settings["min_count"], self.method)
         X = arrays.matrix(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         table = arrays.adapted(arrays.table(X, self._names()), {})

@@ -8,6 +8,7 @@ at one by one, and they are no more than the budget.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -15,7 +16,7 @@ from numbers import Real
 import pyarrow as pa
 
 from vocabfold import checks
-from vocabfold.budget import BY_VALUE, OPTIMAL, Tuning, check_method
+from vocabfold.budget import BY_VALUE, METHODS, OPTIMAL, Tuning, check_method
 from vocabfold.building import Built, build
 from vocabfold.choosing import fold_values
 from vocabfold.codebook import UNSEEN, Codebook
@@ -252,19 +253,22 @@ def check_options(
 ) -> None:
     """Refuse options that cannot be used, before anything is counted."""
     checks.choice("aim", aim, AIMS)
-    check_method(method, allocation)
+    checks.choice("method", method, METHODS)
     checks.choice("unseen", unseen, UNSEEN)
     Tuning(epsilon, shards, seed)
     if method in BY_VALUE and aim == "model":
+        also = " and allocation='uniform'" if method == "hashing" and allocation == "joint" else ""
         raise InputError(
-            f"method {method!r} does not fold by rate, as aim='model' folds tails; give aim='information'."
+            f"method {method!r} does not fold by rate, which aim='model' does with rare values; give "
+            f"aim='information'{also}."
         )
-    if method in BY_VALUE and smoothing not in (None, 0):
-        raise InputError(f"method {method!r} takes counts as they are; leave smoothing out.")
     if budget == AUTO and aim != "model":
         raise InputError("budget='auto' is for aim='model'; give a number of ids.")
     if budget == AUTO and method not in OPTIMAL:
-        raise InputError("budget='auto' is for method='exact'; give a number of ids.")
+        raise InputError("budget='auto' is for method='exact'; give that method, or a number of ids.")
+    check_method(method, allocation)
+    if method in BY_VALUE and smoothing not in (None, 0):
+        raise InputError(f"method {method!r} takes counts as they are; leave smoothing out.")
     if budget != AUTO:
         if isinstance(budget, str):
             raise InputError(f"budget must be a number of ids, or 'auto', got {budget!r}.")
@@ -278,8 +282,14 @@ def check_options(
     checks.at_least("tail", tail, 1)
 
 
-def check_training(unseen: str, min_count: int) -> None:
-    """Refuse options with which the rows that are fitted cannot be encoded."""
+def check_training(unseen: str, min_count: int, method: str) -> None:
+    """Refuse options with which the rows that are fitted cannot be encoded; warn of ids that tell labels."""
+    if method == "selection":
+        warnings.warn(
+            "method 'selection' chooses values by the labels of these rows, so that the id of a rare one tells "
+            "them even here; use another method, or fit on older rows.",
+            stacklevel=3,
+        )
     if unseen == "error" and min_count > 1:
         raise InputError("unseen='error' refuses pooled values, which these rows would have; give min_count=1.")
 

@@ -142,7 +142,7 @@ def fold_table(
         largest of all splits; with the other methods, cuts or values of all columns compete by what they gain,
         lose or score; "divisive", "bucketing" and "hashing" have none. "uniform": all columns get the same.
         "information": in proportion to I(X;C). What a column cannot use goes to columns that can; only
-        "bucketing" counts its intervals, used or not.
+        "bucketing" and "hashing" count their intervals and buckets, used or not.
 
     Returns
     -------
@@ -265,14 +265,18 @@ def fold_curves(
     optimum = exact.solve(curves, budget, rows)
     of_curves = [rows or curve.rows for curve in curves]
     shares = [curve.rows / of_curve for curve, of_curve in zip(curves, of_curves, strict=True)]
-    cuts = None
+    n_rates, cuts = [curve.n_rates for curve in curves], None
     if allocation != "joint":
-        limits = [budget if method == "bucketing" else curve.n_rates for curve in curves]
+        limits = [budget if method == "bucketing" else curve.n_rates for curve in curves]  # used or not
         totals = [of_all * curve.total for of_all, curve in zip(shares, curves, strict=True)]
         sizes = share(limits, totals, budget, allocation)
+        if method == "threshold":
+            tuning.check_shards(n_rates, sizes)
     elif method in OPTIMAL:
         sizes = optimum.sizes
     else:
+        if method == "threshold":
+            tuning.check_shards(n_rates, [budget])
         cuts = joint_cuts(curves, of_curves, budget, method, tuning)
         sizes = [of_curve.size + 1 for of_curve in cuts]
     own = optimum

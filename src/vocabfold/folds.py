@@ -158,7 +158,7 @@ def shown_gap(result: Result) -> str:
     """Return a gap; one that is only rounding is shown as 0, and none as nothing."""
     if result.gap is None:
         return ""
-    return f"{0 if result.gap <= _ROUNDING_OF_BOUND * result.total else result.gap:.1g}"
+    return f"{0 if result.gap <= _ROUNDING_OF_BOUND * result.total else result.gap:.2g}"
 
 
 def share_kept(result: Result) -> str:

@@ -30,7 +30,8 @@ def fold_values(
     sizes = []
     if allocation != "joint":
         n_values = [int(np.count_nonzero(neg + pos)) for neg, pos in counts]
-        sizes = share(n_values, [curve.total for curve in curves], budget, allocation)
+        limits = [budget] * len(counts) if method == "hashing" else n_values  # buckets, used or not
+        sizes = share(limits, [curve.total for curve in curves], budget, allocation)
     if method == "hashing":
         groups = [
             hashing(np.arange(neg.size, dtype=np.uint64), size)

@@ -27,7 +27,8 @@ _OPTIONS = {  # what messages of the library call an option
     "raise min_count": "raise --min-count",
     "aim='model'": "--aim model",
     "aim='information'": "--aim information",
-    "allocation='uniform' or allocation='information'": "--allocation uniform or --allocation information",
+    "allocation='uniform'": "--allocation uniform",
+    "allocation='information'": "--allocation information",
     "method='exact'": "--method exact",
     "budget='auto'": "--budget auto",
     "load it with vf.load_counts": "give it to 'vocabfold fit'",
@@ -77,11 +78,16 @@ Method = Annotated[
     typer.Option(
         metavar="NAME",
         help="How to fold: exact, dynamic (the optimum); greedy, stochastic, threshold (the paper's); "
-        "agglomerative, divisive, bucketing, frequency, selection, hashing (to compare with).",
+        "agglomerative, divisive, bucketing, frequency, selection, hashing (to compare with; the last three "
+        "for information alone).",
     ),
 ]
 Allocation = Annotated[
-    str, typer.Option(metavar="joint|uniform|information", help="How to split the budget over columns.")
+    str,
+    typer.Option(
+        metavar="joint|uniform|information",
+        help="How to split the budget over columns; divisive, bucketing and hashing have no joint split.",
+    ),
 ]
 Smoothing = Annotated[
     str | None,
@@ -109,7 +115,9 @@ Unseen = Annotated[
 ]
 Epsilon = Annotated[
     float,
-    typer.Option(metavar="X", help="For stochastic and threshold: what they may miss of the best, 0 to 1."),
+    typer.Option(
+        metavar="X", help="For stochastic and threshold: the smaller, the better and the slower; below 1."
+    ),
 ]
 Shards = Annotated[
     int, typer.Option(metavar="N", help="For threshold: pieces of each column that are folded on their own.")
@@ -122,6 +130,18 @@ Memory = Annotated[
 Out = Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Where the result goes.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a result that exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def check_unused(method: str, epsilon: float, shards: int, seed: int) -> None:
+    """Refuse options that the method does not look at."""
+    methods = {
+        "epsilon": (epsilon != 0.1, ["stochastic", "threshold"]),
+        "shards": (shards != 1, ["threshold"]),
+        "seed": (seed != 0, ["stochastic"]),
+    }
+    for name, (is_given, users) in methods.items():
+        if is_given and method not in users:
+            raise InputError(f"--{name} is for --method {' or '.join(users)}, not {method}; leave it out.")
 
 
 def names(given: list[str] | None) -> list[str] | None:

@@ -114,7 +114,7 @@ def fit_transform(
         "seed": seed,
     }
     check_options(budget, **options)
-    check_training(unseen, options["min_count"])
+    check_training(unseen, options["min_count"], method)
     if fold_column is None:
         checks.at_least("folds", folds, 2)
     if not (files.are_paths(data) or frames.is_frame(data)):

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from vocabfold import checks, outputs
-from vocabfold.codebook import Codebook
+from vocabfold.codebook import BLIND, Codebook
 from vocabfold.counts import Counts
 from vocabfold.crossfit import Folds
 from vocabfold.encoding import (
@@ -191,7 +191,7 @@ def _check_rows(plan: Plan, known: tuple[str, ...], place: str) -> None:
     """Warn if rows are looked up that the codebook was fitted on; or refuse, if they were dealt otherwise."""
     if plan.folds:
         plan.folds.check(known, place)
-    elif plan.book.knows(known):
+    elif plan.book.settings["method"] not in BLIND and plan.book.knows(known):
         warnings.warn(
             f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
             "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
