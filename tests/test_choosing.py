@@ -10,9 +10,7 @@ import pytest
 import reference
 import vocabfold as vf
 from conftest import fold_counts
-from vocabfold.budget import METHODS
-
-NOT_JOINT = ("divisive", "bucketing", "hashing")
+from vocabfold.budget import METHODS, NOT_JOINT
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +68,34 @@ def test_every_method_makes_a_codebook_that_is_saved_loaded_and_applied(method, 
         warnings.simplefilter("ignore")  # these rows were fitted
         encoded = again.transform(rows)
     assert encoded["site"].to_pylist() == book.ids("site", rows["site"]).tolist()
+
+
+@pytest.mark.parametrize("method", ["frequency", "selection"])
+@pytest.mark.parametrize(
+    ("allocation", "budget"), [("joint", 12), ("joint", 500), ("information", 12), ("information", 150)]
+)
+def test_values_are_chosen_as_on_bare_counts(method, allocation, budget, counts):
+    book = fold_counts(counts, budget, method=method, allocation=allocation)
+    table = vf.fold_table(arrays(counts), budget, method=method, allocation=allocation)
+    assert book.sizes == table.sizes
+    for name, column in book.columns.items():
+        assert column.gap == pytest.approx(table[name].gap, rel=1e-9, abs=1e-15)
+        assert column.loss == pytest.approx(table[name].loss, rel=1e-9, abs=1e-15)
+
+
+def test_a_column_of_missing_values_alone_is_hashed_and_takes_text_later():
+    rows = pa.table({"x": pa.nulls(8, pa.string()), "s": list("aabbccdd"), "y": [0, 1, 1, 0, 0, 1, 1, 0]})
+    rows = rows.set_column(0, "x", pa.nulls(8))
+    book = fold_counts(vf.count(rows, "y", ["x", "s"]), 100, method="hashing", allocation="uniform")
+    assert book.columns["x"].kind == "text"
+    assert book.ids("x", [None, "new"]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("budget", [10**6, 10**20])
+def test_buckets_that_are_not_used_cost_nothing(budget, counts):
+    book = fold_counts(counts, budget, method="hashing", allocation="uniform")
+    assert book.loss < 0.05 * book.total
+    assert book.sizes["hour"] == 24
 
 
 @pytest.mark.parametrize("method", ["frequency", "selection", "hashing", "greedy"])
@@ -157,10 +183,9 @@ def test_values_are_dealt_by_md5_whatever_their_order(rows, counts):
     book = fold_counts(counts, 40, method="hashing", allocation="uniform")
     for name, kind in (("site", "text"), ("hour", "integer")):
         id_of_bucket = {}
-        size = 20 if name == "site" else 20
         for row in book[name].to_pylist():
             text = "missing|" if row["value"] is None else f"{kind}|{row['value']}"
-            bucket = int(hashlib.md5(text.encode()).hexdigest()[:15], 16) % size
+            bucket = int(hashlib.md5(text.encode()).hexdigest()[:15], 16) % 20
             assert id_of_bucket.setdefault(bucket, row["id"]) == row["id"]
         assert len(set(id_of_bucket.values())) == len(id_of_bucket) == book.sizes[name]
         assert book.columns[name].n_private == 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -256,6 +257,12 @@ def test_methods_that_look_at_values_print_what_they_used(vocabfold, rows):
     assert "values with at least" not in out
     out = ok(vocabfold(*fit, "--method", "hashing", "--allocation", "uniform", "--budget", "6"))
     assert "of 6 ids used (the method made no more)" in out
+    out = ok(vocabfold(*fit, "--budget", "60", "--unseen", "own"))
+    assert "7 of 60 ids used (more would keep no more), 100 %" in out
+    assert "method" not in out
+    out = ok(vocabfold(*fit, "--budget", "3", "--method", "greedy"))
+    assert re.search(r"kept, gap [\d.e-]+ \(1\.\d+ times the least loss\)", out)
+    assert "label click = 1, method greedy" in out
 
 
 @pytest.mark.parametrize(

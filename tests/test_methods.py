@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,13 +13,13 @@ import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, tables
 from vocabfold.baselines import hashing
-from vocabfold.budget import BY_VALUE, METHODS, Tuning
+from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT, Tuning
 from vocabfold.folding import fold_curves
 from vocabfold.order import order
 
 INTERVALS = [method for method in METHODS if method not in BY_VALUE]
 FILLING = ["greedy", "stochastic", "threshold", "agglomerative", "divisive"]
-JOINT = [method for method in METHODS if method not in ("divisive", "bucketing", "hashing")]
+JOINT = [method for method in METHODS if method not in NOT_JOINT]
 COLUMNS = {"a": ([9, 5, 1, 0, 2], [1, 5, 9, 2, 0]), "b": ([3, 8, 8], [4, 1, 2]), "one": ([5, 10], [1, 2])}
 
 
@@ -143,6 +144,19 @@ def test_buckets_and_intervals_are_as_many_as_asked_whatever_there_is_to_put_in_
     assert vf.fold(neg, pos, 1000, method="bucketing").size == 3
     table = vf.fold_table({"a": (neg, pos), "b": (neg, pos)}, 2000, method="hashing", allocation="uniform")
     assert table.sizes == {"a": 3, "b": 3}
+    for method in METHODS:  # any number of ids is a number
+        if method != "dynamic":
+            assert vf.fold(neg, pos, 10**30, method=method).size == 3
+            assert vf.fold_table({"a": (neg, pos)}, 10**20, method=method, allocation="uniform").size == 3
+
+
+@pytest.mark.parametrize("method", ["frequency", "selection"])
+def test_ids_go_to_a_column_that_tells_nothing_only_if_no_other_can_use_them(method):
+    columns = {"flat": (list(range(1, 101)), list(range(2, 202, 2))), "two": ([1, 9], [9, 1])}
+    for budget, sizes in ((3, {"flat": 1, "two": 2}), (50, {"flat": 48, "two": 2})):
+        assert vf.fold_table(columns, budget, method=method, allocation="information").sizes == sizes
+    alone = vf.fold_table({"flat": columns["flat"]}, 50, method=method, allocation="information")
+    assert alone.sizes == {"flat": 50}
 
 
 def test_hashing_looks_at_positions_alone_and_is_the_same_everywhere():
@@ -164,7 +178,8 @@ def test_sampling_depends_on_the_seed_alone():
 def test_a_smaller_epsilon_comes_nearer_to_greedy():
     counts = beta_counts(500)
     greedy = vf.fold(*counts, 30, method="greedy")
-    fine, coarse = (vf.fold(*counts, 30, method="threshold", epsilon=epsilon) for epsilon in (0.001, 0.5))
+    epsilons = Fraction(1, 1000), 0.5
+    fine, coarse = (vf.fold(*counts, 30, method="threshold", epsilon=epsilon) for epsilon in epsilons)
     assert fine.loss == pytest.approx(greedy.loss, rel=0.02)
     assert coarse.loss > 1.05 * greedy.loss
     every = vf.fold(*counts, 10, method="stochastic", epsilon=1e-9)  # samples of all that is left
@@ -188,17 +203,28 @@ def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
         vf.fold(*counts, 2, method="threshold")
         vf.fold(*counts, 5, method="greedy", shards=6)  # is not asked for
         vf.fold([1, 2, 3], [3, 2, 1], 3, method="threshold", shards=3)  # nothing is lost
-    with pytest.warns(UserWarning, match="3 shards are more than") as caught:
+    with pytest.warns(UserWarning, match="6 shards are more than") as caught:
         vf.fold_table({"a": counts, "b": counts}, 12, method="threshold", allocation="uniform", shards=3)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    with pytest.raises(vf.InputError, match="8 per column make 8 with an id each, and there are 6 ids"):
-        vf.fold_table({"a": counts, "b": counts}, 12, method="threshold", allocation="uniform", shards=8)
+    with pytest.warns(UserWarning, match="14 shards are more than"):  # a column of few ids has fewer shards
+        sharded = vf.fold_table(
+            {"a": counts, "b": ([500, 510], [500, 490]), "c": beta_counts(50, 1, a=50, b=50)},
+            30,
+            method="threshold",
+            allocation="information",
+            shards=6,
+        )
+    assert sharded.sizes["c"] < 6
 
 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
+        (
+            {"epsilon": Fraction(3, 2)},
+            "epsilon must be a number below 1, and 1e-09 at least, got Fraction(3, 2).",
+        ),
         ({"epsilon": 0}, "epsilon must be a number below 1, and 1e-09 at least, got 0."),
         ({"epsilon": 1.0}, "epsilon must be a number below 1, and 1e-09 at least, got 1.0."),
         ({"epsilon": "small"}, "epsilon must be a number below 1, and 1e-09 at least, got 'small'."),

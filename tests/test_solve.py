@@ -13,7 +13,17 @@ from conftest import beta_counts, giant_and_many, tables
 from vocabfold import baselines
 from vocabfold.order import order
 from vocabfold.solve.greedy import greedy, stochastic
-from vocabfold.solve.query import after, before, initialise, insert, leader, query, replace, tournament
+from vocabfold.solve.query import (
+    after,
+    before,
+    gain_between,
+    initialise,
+    insert,
+    leader,
+    query,
+    replace,
+    tournament,
+)
 from vocabfold.solve.threshold import sweep, threshold
 
 
@@ -74,6 +84,57 @@ def test_greedy_is_the_entropy_tree_of_scikit_learn():
     leaves = tree.apply(curve.position.reshape(-1, 1))
     ours = vf.fold(neg, pos, 40, method="greedy")
     assert ours.loss == pytest.approx(reference.loss(neg, pos, leaves), rel=1e-9)
+
+
+def naive_gains(curve, cuts):
+    """The gain of every cut that is not made."""
+    ends = [0, *sorted(cuts), curve.n_rates]
+    return {
+        cut: gain_between(curve.cum_neg, curve.cum_pos, left, cut, right)
+        for left, right in zip(ends, ends[1:], strict=False)
+        for cut in range(left + 1, right)
+    }
+
+
+@pytest.mark.jit
+def test_greedy_over_many_blocks_is_greedy_without_them():
+    curve = order(*beta_counts(700, 5))
+    made = []
+    for cut in greedy(curve, 40)[0].tolist():
+        gains = naive_gains(curve, made)
+        assert cut == max(gains, key=gains.get)
+        made.append(cut)
+
+
+@pytest.mark.jit
+def test_threshold_over_many_blocks_is_plain_sweeps():
+    curve = order(*beta_counts(2500, 6))
+    [(cuts, _)] = threshold([curve], [1.0], 60, 0.1, 1)
+    made, least = [], max(naive_gains(curve, []).values())
+    while len(made) < 60:
+        cut = 0
+        while len(made) < 60:
+            reached = [c for c, gain in naive_gains(curve, made).items() if c > cut and gain >= least]
+            if not reached:
+                break
+            cut = min(reached)
+            made.append(cut)
+        least *= 0.9
+    assert cuts.tolist() == made
+
+
+def test_of_equal_gains_in_a_sample_the_first_cut_is_made():
+    curve = order(np.array([9, 5, 1]), np.array([1, 5, 9]))  # a mirror image of itself
+    for seed in range(5):
+        cuts, gains = stochastic(curve, 1, 1e-9, np.random.default_rng(seed))
+        assert cuts.tolist() == [1]
+        assert gains[0] == query(curve.cum_neg, curve.cum_pos, initialise(3), 2)
+
+
+def test_nothing_is_cut_where_no_cut_gains():
+    same = order(np.array([1, 2, 3, 4]), np.array([2, 4, 6, 8]), merge=False)
+    assert threshold([same], [1.0], 3, 0.1, 1)[0][0].size == 0
+    assert threshold([same], [1.0], 3, 0.1, 2)[0][0].tolist() == [2]  # the border
 
 
 def test_samples_of_everything_are_greedy_and_samples_are_spent():
@@ -160,6 +221,15 @@ def test_divisive_ends_where_every_rate_is_with_its_nearest_centre(table, size):
         if n + p:
             far = [reference.divergence(reference.Fraction(p, n + p), centre) for centre in centres]
             assert far[own] <= min(far) + 1e-12
+
+
+def test_divisive_begins_with_the_likelier_label_of_each_rate():
+    curve = order(np.arange(20, 0, -1), np.arange(1, 21))  # ten rates below 1/2, ten above
+    assert baselines._halves(curve, 4).tolist() == [5, 10, 15]
+    assert baselines._halves(curve, 5).tolist() == [5, 10, 13, 16]
+    low = order(np.arange(20, 10, -1), np.arange(1, 11))
+    assert baselines._halves(low, 3).tolist() == [3, 6]
+    assert baselines._halves(low, 1).tolist() == []
 
 
 def test_divisive_says_when_it_was_stopped(monkeypatch):

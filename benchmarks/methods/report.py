@@ -31,7 +31,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     grown = [row for row in rows if row["part"] == "growth"]
     if grown:
         texts += [
-            "## Growth, the algorithms alone, on values that are not merged\n",
+            "## Growth, the algorithms alone, on a column of that shape whose equal rates are not merged\n",
             table(grown, _growth(grown)),
         ]
         for method in dict.fromkeys(row["method"] for row in grown):

@@ -25,14 +25,13 @@ from benchmarks import criteo_shaped
 from benchmarks.measure import RUNS, facts, show, timed, write_run
 from benchmarks.speed.run import distinct_rates
 from vocabfold import information
-from vocabfold.budget import METHODS
+from vocabfold.budget import METHODS, NOT_JOINT
 from vocabfold.order import Curve, order
 from vocabfold.solve.greedy import greedy, stochastic
 from vocabfold.solve.query import Gains
 from vocabfold.solve.threshold import threshold
 
 Row = dict[str, Any]
-NOT_JOINT = ("divisive", "bucketing", "hashing")
 _SEEDS = 5
 _MAX_CELLS = 10**8  # of the table of `dynamic`: half a minute
 
@@ -46,11 +45,11 @@ def column(small: bool, data: Path | None) -> Iterator[Row]:
             if method == "dynamic" and size * counts[0].size > _MAX_CELLS:
                 yield row | {"not_run": "its table would have 400 million cells or more"}
                 continue
-            yield row | measured(3, vf.fold, *counts, size, method=method)
+            yield row | measured(5, vf.fold, *counts, size, method=method)
         shards = size // 10
         if shards > 1:
             row |= {"method": f"threshold, {shards:,} shards"}
-            yield row | measured(3, vf.fold, *counts, size, method="threshold", shards=shards)
+            yield row | measured(5, vf.fold, *counts, size, method="threshold", shards=shards)
 
 
 def shaped(small: bool, data: Path | None) -> Iterator[Row]:
@@ -58,7 +57,7 @@ def shaped(small: bool, data: Path | None) -> Iterator[Row]:
     scale = 0.001 if small else 1.0
     columns = criteo_shaped.columns(scale)
     budgets = (100,) if small else (10_000, 40_000, 80_000)
-    yield from over_budgets("shaped", columns, budgets, 1)
+    yield from over_budgets("shaped", columns, budgets, 2)
 
 
 def real(small: bool, data: Path | None) -> Iterator[Row]:
@@ -70,7 +69,7 @@ def real(small: bool, data: Path | None) -> Iterator[Row]:
     columns = {
         name: tuple(counts[name][side].to_numpy() for side in ("neg", "pos")) for name in counts.features
     }
-    yield from over_budgets("real", columns, (500, 2_000, 4_000), 3)
+    yield from over_budgets("real", columns, (500, 2_000, 4_000), 5)
 
 
 def over_budgets(part: str, columns: Any, budgets: tuple[int, ...], repeats: int) -> Iterator[Row]:
@@ -114,7 +113,8 @@ def growth(small: bool, data: Path | None) -> Iterator[Row]:
         "threshold": lambda curve, n_cuts: threshold([curve], [1.0], n_cuts, 0.1, 1)[0],
     }
     for n_values in (1_000, 3_000) if small else (10**4, 10**5, 10**6, 10**7):
-        curve = order(*distinct_rates(n_values), merge=False)
+        counts = criteo_shaped.column(n_values, 4 * n_values, np.random.default_rng(0))
+        curve = order(*counts, merge=False)
         for method, algorithm in algorithms.items():
             for size in (256, 4096):
                 size = min(size, n_values // 2)
@@ -135,7 +135,8 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
     options = parser.parse_args()
     for method in METHODS:  # compile first
-        vf.fold(*distinct_rates(2_000), 20, method=method)
+        columns = {"a": distinct_rates(2_000), "b": distinct_rates(1_000)}
+        vf.fold_table(columns, 50, method=method, allocation="uniform" if method in NOT_JOINT else "joint")
     rows = []
     for part in options.parts.split(","):
         for row in PARTS[part](options.small, options.data):

@@ -8,7 +8,7 @@ proportion to I(X;C)) split the budget beforehand; what a column cannot use goes
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
@@ -22,27 +22,26 @@ from vocabfold.solve.greedy import greedy, stochastic
 from vocabfold.solve.query import Gains
 from vocabfold.solve.threshold import threshold
 
-Cuts = NDArray[np.int64]
+Ints = NDArray[np.int64]
+Cuts = Ints
 Floats = NDArray[np.float64]
+Score = Callable[[Ints, Ints, int, int], Floats]
+"""From the counts of values, and those of all of them, to how good each is to choose."""
 
 _OF_SIZE: dict[str, Callable[[Curve, int], Cuts]] = {
     "dynamic": dynamic.solve,
     "divisive": baselines.divisive,
     "bucketing": baselines.bucketing,
 }
-Score = Callable[[Cuts, Cuts, int, int], Floats]
-"""From the counts of values, and those of all of them, to how good each is to choose."""
-SCORES: dict[str, Score] = {
-    "frequency": baselines.frequency,
-    "selection": baselines.selection,
-}
+SCORES: dict[str, Score] = {"frequency": baselines.frequency, "selection": baselines.selection}
 OPTIMAL = ("exact", "dynamic")
 BY_GAIN = ("greedy", "stochastic", "threshold", "agglomerative")
 BY_VALUE = (*SCORES, "hashing")
-METHODS = (*OPTIMAL, *BY_GAIN, "divisive", "bucketing", *BY_VALUE)
+METHODS = tuple(dict.fromkeys((*OPTIMAL, *BY_GAIN, *_OF_SIZE, *BY_VALUE)))
+NOT_JOINT = tuple(method for method in METHODS if method not in (*OPTIMAL, *BY_GAIN, *SCORES))
 ALLOCATIONS = ("joint", "uniform", "information")
+MOST_BUCKETS = 2**40  # or intervals of the rate: more would hold no more
 _LEAST_EPSILON = 1e-9  # by which thresholds can be seen to fall
-_NOT_JOINT = ("divisive", "bucketing", "hashing")
 
 
 @dataclass(frozen=True)
@@ -62,31 +61,24 @@ class Tuning:
         checks.at_least("shards", self.shards, 1)
         checks.at_least("seed", self.seed, 0)
 
-    def check_shards(self, n_rates: Sequence[int], sizes: Sequence[int]) -> None:
-        """Refuse more shards than ids, and warn if the forced cuts between them may cost too much.
-
-        Of each of several columns, if there are as many sizes, or of all together.
-        """
-        pieces = [min(self.shards, rates) for rates in n_rates]
-        if len(sizes) < len(pieces):
-            pieces, n_rates = [sum(pieces)], [sum(n_rates)]
-        parts = zip(pieces, sizes, n_rates, strict=True)
-        n_pieces, size, rates = max(parts, key=lambda part: part[0] / part[1])
-        self.check_ids(n_pieces, size)
-        if 1 < n_pieces < rates and self.shards > 1 and n_pieces > self.epsilon * size:
+    def check_shards(self, n_rates: Sequence[int], size: int) -> None:
+        """Refuse more shards than ids, and warn if the forced cuts between them may cost too much."""
+        n_shards = sum(min(self.shards, rates) for rates in n_rates)
+        self.check_ids(n_shards, size)
+        if len(n_rates) < n_shards < sum(n_rates) and n_shards > self.epsilon * size:
             warnings.warn(
-                f"{n_pieces:,} shards are more than epsilon x ids = {self.epsilon:g} x {size:,}: method "
+                f"{n_shards:,} shards are more than epsilon x ids = {self.epsilon:g} x {size:,}: method "
                 "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
                 "good the result is; give fewer shards.",
                 stacklevel=4,
             )
 
-    def check_ids(self, n_pieces: int, size: int) -> None:
-        """Refuse more pieces than ids."""
-        if n_pieces > size:
+    def check_ids(self, n_shards: int, size: int) -> None:
+        """Refuse more shards than ids."""
+        if n_shards > size:
             raise InputError(
-                f"shards must be fewer: {self.shards:,} per column make {n_pieces:,} with an id each, and "
-                f"there are {size:,} ids for them; give fewer shards, or more ids."
+                f"shards must be fewer: {self.shards:,} per column make {n_shards:,} with an id each, and "
+                f"there are {size:,} ids for them (of the tails, for a model); give fewer shards, or more ids."
             )
 
 
@@ -94,7 +86,7 @@ def check_method(method: str, allocation: str) -> None:
     """Refuse a method or an allocation that does not exist, or not together."""
     checks.choice("method", method, METHODS)
     checks.choice("allocation", allocation, ALLOCATIONS)
-    if allocation == "joint" and method in _NOT_JOINT:
+    if allocation == "joint" and method in NOT_JOINT:
         raise InputError(
             f"method {method!r} has no joint allocation, as it does not tell what one more id is worth; give "
             "allocation='uniform' or allocation='information'."
@@ -114,30 +106,41 @@ def joint_cuts(
 def _gains(
     curves: Sequence[Curve], rows: Sequence[float], n_cuts: int, method: str, tuning: Tuning
 ) -> list[Gains]:
-    if method == "agglomerative":
-        return [baselines.agglomerative(curve) for curve in curves]
-    if method == "threshold":
-        return threshold(curves, rows, n_cuts, tuning.epsilon, tuning.shards)
+    epsilon = float(tuning.epsilon)
     if method == "greedy":
         return [greedy(curve, n_cuts) for curve in curves]
-    return [stochastic(curve, n_cuts, tuning.epsilon, np.random.default_rng(tuning.seed)) for curve in curves]
+    if method == "stochastic":
+        return [stochastic(curve, n_cuts, epsilon, np.random.default_rng(tuning.seed)) for curve in curves]
+    if method == "threshold":
+        return threshold(curves, rows, n_cuts, epsilon, tuning.shards)
+    assert method == "agglomerative", method
+    return [baselines.agglomerative(curve) for curve in curves]
 
 
 def cuts_of_size(curve: Curve, size: int, method: str, tuning: Tuning) -> Cuts:
-    """Cut one curve by any method that does."""
+    """Cut one curve by any method that does; into no more shards than it has ids."""
     if method in BY_GAIN:
-        return joint_cuts([curve], [curve.rows], size, method, tuning)[0]
+        own = replace(tuning, shards=min(tuning.shards, size))
+        return joint_cuts([curve], [curve.rows], size, method, own)[0]
     return _OF_SIZE[method](curve, size if method == "bucketing" else min(size, curve.n_rates))
 
 
-def best(scores: Sequence[Floats], n: int, copies: Sequence[NDArray[np.int64]] | None = None) -> list[Cuts]:
+def all_but_one(scores: Floats, copies: Ints) -> Ints:
+    """Leave out one copy of the lowest score, of equal ones the last: all that may be left in the end."""
+    there = np.flatnonzero(copies)[::-1]
+    result = copies.copy()
+    result[there[np.argmin(scores[there])]] -= 1
+    return result
+
+
+def best(scores: Sequence[Floats], n: int, copies: Sequence[Ints] | None = None) -> list[Ints]:
     """Return how many copies of each item are among the n with the highest scores; of equal ones the first."""
     lengths = np.cumsum([of_one.size for of_one in scores])[:-1]
     every = np.concatenate(scores)
     n_copies = np.ones(every.size, np.int64) if copies is None else np.concatenate(copies)
     there = np.flatnonzero(n_copies)
-    if 0 < n < there.size:  # each has one copy at least, so there is no need to sort all of them
-        there = there[every[there] >= np.partition(every[there], -n)[-n]]
+    if n < there.size:  # each has one copy at least, so there is no need to sort all of them
+        there = there[every[there] >= np.partition(every[there], -n)[-n]] if n else there[:0]
     by_score = there[np.argsort(-every[there], kind="stable")]
     before = np.cumsum(n_copies[by_score]) - n_copies[by_score]
     taken = np.zeros_like(n_copies)
@@ -147,8 +150,10 @@ def best(scores: Sequence[Floats], n: int, copies: Sequence[NDArray[np.int64]] |
 
 def share(limits: Sequence[int], informations: Sequence[float], budget: int, allocation: str) -> list[int]:
     """Split a budget evenly, or in proportion to the informations; each gets one id at least, none too many."""
-    weights = [1.0] * len(limits) if allocation == "uniform" else informations
-    return _share(weights, limits, budget)
+    if allocation == "uniform" or not any(informations):
+        return _share([1.0] * len(limits), limits, budget)
+    # What the others cannot use may go to a column that tells nothing.
+    return _share([max(told, 1e-12 * max(informations)) for told in informations], limits, budget)
 
 
 def _share(weights: Sequence[float], limits: Sequence[int], budget: int) -> list[int]:
@@ -159,9 +164,7 @@ def _share(weights: Sequence[float], limits: Sequence[int], budget: int) -> list
     """
     weight, limit = np.asarray(weights, float), np.asarray(limits)
     budget = min(budget, int(limit.sum()))
-    if not weight.any():
-        return [1] * limit.size  # no information: every column has one rate
-    low, high = 0.0, budget / weight[weight > 0].min()
+    low, high = 0.0, budget / weight.min()
     while low < (middle := (low + high) / 2) < high:
         if np.floor(np.clip(middle * weight, 1, limit)).sum() > budget:
             high = middle

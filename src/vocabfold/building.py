@@ -30,7 +30,7 @@ class Buckets(NamedTuple):
         """Return the query for values, their counts and their bucket, by md5, which every engine has."""
         text = f"concat('{kind}|', {KINDS[kind].digest.format('value')})"
         digits = f"left(md5(CASE WHEN value IS NULL THEN 'missing|' ELSE {text} END), 15)"
-        bucket = f"(('0x' || {digits})::BIGINT % {self.size})::INTEGER"
+        bucket = f"('0x' || {digits})::BIGINT % {self.size}"
         return f"SELECT value, neg, pos, {bucket} AS bucket FROM ({counts}) WHERE neg + pos >= {self.least}"
 
 

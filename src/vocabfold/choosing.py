@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.baselines import frequency
-from vocabfold.budget import SCORES, Score, best, share
+from vocabfold.budget import MOST_BUCKETS, SCORES, Score, all_but_one, best, share
 from vocabfold.building import Buckets, Built, build
 from vocabfold.counts import Counts
 from vocabfold.engines.duckdb import Engine
@@ -30,7 +30,7 @@ from vocabfold.solve import exact
 Ints = NDArray[np.int64]
 
 
-def fold_values(
+def build_values(
     engine: Engine,
     counts: Counts,
     pairs: Mapping[str, Pairs],
@@ -46,7 +46,8 @@ def fold_values(
     apart, are one value more.
     """
     sizes = _sizes(pairs, curves, budget, method, allocation, is_apart)
-    built, losses, floors = {}, [], [0.0]
+    mass = next(iter(pairs.values())).mass  # of all rows, in any column
+    built, losses = {}, []
     for name in track(list(pairs), "choosing", engine.progress):
         of_column, size = pairs[name], sizes.get(name, 1)
         if method in SCORES:
@@ -57,10 +58,9 @@ def fold_values(
             one = _deal(engine, counts, name, of_column, size, is_apart)
         # What pooled values lose to the pool is lost whatever the fold.
         losses.append(one.column.loss - of_column.loss_of_pool)
-        floor = exact.solve([curves[name]], size, of_column.mass).floors[0] if name in curves else 0.0
+        floor = exact.solve([curves[name]], size, mass).floors[0] if name in curves else 0.0
         built[name] = replace(one, column=replace(one.column, gap=max(0.0, losses[-1] - floor)))
-    if curves:
-        floors = exact.solve(list(curves.values()), budget, of_column.mass).floors
+    floors = exact.solve(list(curves.values()), budget, mass).floors if curves else []
     return built, max(0.0, math.fsum(losses) - math.fsum(floors))
 
 
@@ -78,14 +78,14 @@ def _sizes(
     if allocation == "joint":
         scores = [_scores(pairs[name], SCORES[method]) for name in curves]
         copies = [
-            n_values if pooled[name] else n_values - _last(score)
+            n_values if pooled[name] else all_but_one(score, n_values)
             for (name, n_values), score in zip(kept.items(), scores, strict=True)
         ]
         taken = best(scores, budget - len(curves), copies)
         return {name: int(mine.sum()) + 1 for name, mine in zip(curves, taken, strict=True)}
     limits = [int(n_values.sum()) + pooled[name] for name, n_values in kept.items()]
     if method == "hashing":
-        limits = [budget] * len(limits)  # buckets, used or not
+        limits = [min(budget, MOST_BUCKETS)] * len(limits)  # used or not
     totals = [curve.rows * curve.total for curve in curves.values()]
     return dict(zip(curves, share(limits, totals, budget, allocation), strict=True))
 
@@ -94,13 +94,6 @@ def _scores(pairs: Pairs, score: Score) -> NDArray[np.float64]:
     """Return the score of a value of each pair that is not too rare."""
     sums = [int(side @ pairs.n_values) for side in (pairs.neg, pairs.pos)]
     return score(pairs.neg[~pairs.is_rare], pairs.pos[~pairs.is_rare], *sums)
-
-
-def _last(scores: NDArray[np.float64]) -> Ints:
-    """Return one for the lowest score: one value is left, and needs no id beside that of all others."""
-    result = np.zeros(scores.size, np.int64)
-    result[np.argmin(scores)] = 1
-    return result
 
 
 def _choose(
@@ -149,8 +142,10 @@ def _deal(engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, is
     # Buckets are built like values with ids of their own, and text is numbered by rate.
     none = np.zeros(kept.size, np.bool_)
     built = build("text", pairs, none, None, of_buckets, is_apart=is_apart, is_last=is_apart)
-    found = engine.run(f"SELECT bucket, neg, pos, count(*) AS n FROM {hashed} GROUP BY ALL")
+    found = engine.run(f"SELECT bucket, neg, pos, count(*) AS n FROM {hashed} GROUP BY ALL ORDER BY ALL")
     where, neg, pos, n_values = (column.to_numpy() for column in found.columns)
-    within = loss_of_groups(neg, pos, n_values, where.astype(np.int32), size) / pairs.n_units
+    used, groups = np.unique(where, return_inverse=True)
+    within = loss_of_groups(neg, pos, n_values, groups.astype(np.int32), used.size) / pairs.n_units
+    kind = "text" if kind == "missing" else kind
     column = replace(built.column, kind=kind, n_private=0, loss=built.column.loss + within)
     return replace(built, column=column, buckets=buckets)

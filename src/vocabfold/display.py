@@ -142,7 +142,8 @@ def _unused(found: Codebook) -> str:
     if found.size >= found.budget:
         return ""
     if found.settings["aim"] == "information":
-        return " (more would keep no more)" if found.size == found.n_rates else " (the method made no more)"
+        is_best = found.settings["method"] in ("exact", "dynamic") or found.loss == 0
+        return " (more would keep no more)" if is_best else " (the method made no more)"
     least, option = max((found.settings[name], name) for name in ("private_min", "min_count"))
     if found.settings["private_from"] == least:
         other = " other" if found.n_private else ""

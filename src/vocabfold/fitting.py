@@ -18,7 +18,7 @@ import pyarrow as pa
 from vocabfold import checks
 from vocabfold.budget import BY_VALUE, METHODS, OPTIMAL, Tuning, check_method
 from vocabfold.building import Built, build
-from vocabfold.choosing import fold_values
+from vocabfold.choosing import build_values
 from vocabfold.codebook import UNSEEN, Codebook
 from vocabfold.columns import BookColumn, sorted_by_value
 from vocabfold.counts import Counts, in_rows
@@ -180,7 +180,7 @@ def fit(
         folds: dict[str, Fold] = {}
         if method in BY_VALUE:
             n_ids = int(budget) - is_own * len(pairs)
-            built, gap = fold_values(engine, counts, pairs, curves, n_ids, method, allocation, is_own)
+            built, gap = build_values(engine, counts, pairs, curves, n_ids, method, allocation, is_own)
         else:
             folds, gap = _fold(pairs, curves, ids, method, allocation, Tuning(epsilon, shards, seed))
             built = {

@@ -18,6 +18,7 @@ from vocabfold import checks, information
 from vocabfold.budget import (
     BY_VALUE,
     METHODS,
+    MOST_BUCKETS,
     OPTIMAL,
     Tuning,
     check_method,
@@ -138,11 +139,12 @@ def fold_table(
     method, epsilon, shards, seed
         As for `fold`; shards are per column.
     allocation : {"joint", "uniform", "information"}
-        How the budget is split. "joint": with "exact" and "dynamic", so that the sum of the informations is the
-        largest of all splits; with the other methods, cuts or values of all columns compete by what they gain,
-        lose or score; "divisive", "bucketing" and "hashing" have none. "uniform": all columns get the same.
-        "information": in proportion to I(X;C). What a column cannot use goes to columns that can; only
-        "bucketing" and "hashing" count their intervals and buckets, used or not.
+        How the budget is split. "joint": with "exact" and "dynamic", so that the sum of the informations is
+        the largest of all splits; with the other methods, cuts or values of all columns compete by what they
+        gain, lose or score; "divisive", "bucketing" and "hashing" have none. "stochastic" promises nothing for
+        them together. "uniform": all columns get the same. "information": in proportion to I(X;C). What a
+        column cannot use goes to columns that can; only "bucketing" and "hashing" count their intervals and
+        buckets, used or not.
 
     Returns
     -------
@@ -266,17 +268,17 @@ def fold_curves(
     of_curves = [rows or curve.rows for curve in curves]
     shares = [curve.rows / of_curve for curve, of_curve in zip(curves, of_curves, strict=True)]
     n_rates, cuts = [curve.n_rates for curve in curves], None
+    if method == "threshold":
+        tuning.check_shards(n_rates, budget)
     if allocation != "joint":
-        limits = [budget if method == "bucketing" else curve.n_rates for curve in curves]  # used or not
+        limits = n_rates
+        if method == "bucketing":
+            limits = [min(budget, MOST_BUCKETS)] * len(curves)  # used or not
         totals = [of_all * curve.total for of_all, curve in zip(shares, curves, strict=True)]
         sizes = share(limits, totals, budget, allocation)
-        if method == "threshold":
-            tuning.check_shards(n_rates, sizes)
     elif method in OPTIMAL:
         sizes = optimum.sizes
     else:
-        if method == "threshold":
-            tuning.check_shards(n_rates, [budget])
         cuts = joint_cuts(curves, of_curves, budget, method, tuning)
         sizes = [of_curve.size + 1 for of_curve in cuts]
     own = optimum

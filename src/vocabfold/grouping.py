@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.baselines import hashing
-from vocabfold.budget import SCORES, best, share
+from vocabfold.budget import MOST_BUCKETS, SCORES, all_but_one, best, share
 from vocabfold.folds import Fold
 from vocabfold.information import loss_of_groups
 from vocabfold.order import Curve, order
@@ -30,7 +30,9 @@ def fold_values(
     sizes = []
     if allocation != "joint":
         n_values = [int(np.count_nonzero(neg + pos)) for neg, pos in counts]
-        limits = [budget] * len(counts) if method == "hashing" else n_values  # buckets, used or not
+        limits = n_values
+        if method == "hashing":
+            limits = [min(budget, MOST_BUCKETS)] * len(counts)  # used or not
         sizes = share(limits, [curve.total for curve in curves], budget, allocation)
     if method == "hashing":
         groups = [
@@ -40,7 +42,10 @@ def fold_values(
     else:
         sums = [(int(neg.sum()), int(pos.sum())) for neg, pos in counts]
         scores = [SCORES[method](*pair, *both) for pair, both in zip(counts, sums, strict=True)]
-        able = [_eligible(score, neg + pos) for score, (neg, pos) in zip(scores, counts, strict=True)]
+        able = [
+            all_but_one(score, np.minimum(neg + pos, 1))
+            for score, (neg, pos) in zip(scores, counts, strict=True)
+        ]
         if allocation == "joint":
             chosen = best(scores, budget - len(counts), able)
             sizes = [int(mine.sum()) + 1 for mine in chosen]
@@ -51,21 +56,15 @@ def fold_values(
     folds = []
     for pair, curve, of_values, size in zip(counts, curves, groups, sizes, strict=True):
         floor = exact.solve([curve], size).floors[0]
-        folds.append(_group(*pair, curve, of_values, size, floor))
+        folds.append(_group(*pair, curve, of_values, floor))
     least = math.fsum(exact.solve(curves, budget).floors)
     return folds, max(0.0, math.fsum(fold.loss for fold in folds) - least)
 
 
-def _eligible(scores: NDArray[np.float64], rows: Counts) -> Counts:
-    """Tell which values may be chosen: those with rows, but for the last, which is all that may be left."""
-    result = np.minimum(rows, 1)
-    seen = np.flatnonzero(rows)[::-1]
-    result[seen[np.argmin(scores[seen])]] = 0
-    return result
-
-
-def _group(neg: Counts, pos: Counts, curve: Curve, groups: Counts, n_groups: int, floor: float) -> Fold:
+def _group(neg: Counts, pos: Counts, curve: Curve, groups: Counts, floor: float) -> Fold:
     """Build the result from groups of values, and the least loss that was proven for their number."""
+    used, groups = np.unique(groups, return_inverse=True)
+    n_groups = used.size
     # Sums of counts are exact in float64.
     sums = [np.bincount(groups, side, n_groups).astype(np.int64) for side in (neg, pos)]
     of_groups = order(*sums)

@@ -25,6 +25,7 @@ _OPTIONS = {  # what messages of the library call an option
     "with a fold_column": "with a --fold-column",
     "with that fold_column": "with that --fold-column",
     "raise min_count": "raise --min-count",
+    "leave smoothing out": "leave --smoothing out",
     "aim='model'": "--aim model",
     "aim='information'": "--aim information",
     "allocation='uniform'": "--allocation uniform",

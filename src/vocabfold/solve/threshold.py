@@ -83,6 +83,8 @@ def sweep(
     n_rates = cum_neg.size - 1
     cuts = np.empty(n_cuts, np.int64)
     gains = np.empty(n_cuts)
+    if first <= 0.0:  # no cut gains
+        return cuts[:0], gains[:0]
     tree = initialise(n_rates)
     n_blocks = (n_rates + _BLOCK - 1) // _BLOCK
     due = np.zeros(n_rates, np.int64)  # the round in which each cut is looked at next
