@@ -30,15 +30,14 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
             ]
     grown = [row for row in rows if row["part"] == "growth"]
     if grown:
-        texts += [
-            "## Growth, the algorithms alone, on a column of that shape whose equal rates are not merged\n",
-            table(grown, _growth(grown)),
-        ]
-        for method in dict.fromkeys(row["method"] for row in grown):
-            for size in (256, 4096):
-                texts.append(
-                    f"Growth exponent of {method} at {size:,} ids: {slope(grown, method, size):.2f}.\n"
-                )
+        texts += ["## Growth, the algorithms alone, equal rates not merged\n"]
+        texts += ["Rates are all distinct, or those of a column with the shape of the challenge.\n"]
+        texts += [table(grown, _growth())]
+        for method, rates, size in dict.fromkeys((row["method"], row["rates"], row["budget"]) for row in grown):
+            exponent = slope(
+                [row for row in grown if (row["method"], row["rates"], row["budget"]) == (method, rates, size)]
+            )
+            texts.append(f"Growth exponent of {method} at {size:,} ids, {rates} rates: {exponent:.2f}.\n")
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
 
 
@@ -75,7 +74,7 @@ def _is_first(row: Row) -> bool:
     return row.get("allocation", "joint") == "joint"
 
 
-def _growth(rows: Sequence[Row]) -> dict[str, Cell]:
+def _growth() -> dict[str, Cell]:
     def per(power: int) -> Cell:
         def cell(row: Row) -> str:
             n = row["n_values"]
@@ -85,6 +84,7 @@ def _growth(rows: Sequence[Row]) -> dict[str, Cell]:
 
     return {
         "method": lambda row: row["method"],
+        "rates": lambda row: row["rates"],
         "values": number("n_values", ","),
         "ids": number("size", ","),
         **TIMES,
@@ -94,10 +94,9 @@ def _growth(rows: Sequence[Row]) -> dict[str, Cell]:
     }
 
 
-def slope(rows: Sequence[Row], method: str, size: int) -> float:
-    """Return the exponent with which the time of a method grows from the fewest values to the most."""
-    of_method = [row for row in rows if row["method"] == method and row["budget"] == size]
-    first, last = of_method[0], of_method[-1]
+def slope(rows: Sequence[Row]) -> float:
+    """Return the exponent with which the time grows from the fewest values to the most."""
+    first, last = rows[0], rows[-1]
     return math.log(last["seconds"] / first["seconds"]) / math.log(last["n_values"] / first["n_values"])
 
 

@@ -112,16 +112,21 @@ def growth(small: bool, data: Path | None) -> Iterator[Row]:
         "stochastic": lambda curve, n_cuts: stochastic(curve, n_cuts, 0.1, np.random.default_rng(0)),
         "threshold": lambda curve, n_cuts: threshold([curve], [1.0], n_cuts, 0.1, 1)[0],
     }
-    for n_values in (1_000, 3_000) if small else (10**4, 10**5, 10**6, 10**7):
-        counts = criteo_shaped.column(n_values, 4 * n_values, np.random.default_rng(0))
-        curve = order(*counts, merge=False)
-        for method, algorithm in algorithms.items():
-            for size in (256, 4096):
-                size = min(size, n_values // 2)
-                (cuts, _), times = timed(3, algorithm, curve, size - 1)
-                loss = information.loss(curve.cum_neg, curve.cum_pos, np.sort(cuts))
-                row = {"part": "growth", "method": method, "n_values": curve.n_rates, "budget": size}
-                yield row | {"size": cuts.size + 1, **times, "total": curve.total, "loss": loss}
+    shapes = {
+        "distinct": distinct_rates,
+        "shaped": lambda n_values: criteo_shaped.column(n_values, 4 * n_values, np.random.default_rng(0)),
+    }
+    for shape, counts in shapes.items():
+        for n_values in (1_000, 3_000) if small else (10**4, 10**5, 10**6, 10**7):
+            curve = order(*counts(n_values), merge=False)
+            for method, algorithm in algorithms.items():
+                for size in (256, 4096):
+                    size = min(size, n_values // 2)
+                    (cuts, _), times = timed(3, algorithm, curve, size - 1)
+                    loss = information.loss(curve.cum_neg, curve.cum_pos, np.sort(cuts))
+                    row = {"part": "growth", "method": method, "rates": shape}
+                    row |= {"n_values": curve.n_rates, "budget": size, "size": cuts.size + 1}
+                    yield row | times | {"total": curve.total, "loss": loss}
 
 
 PARTS = {"column": column, "shaped": shaped, "real": real, "growth": growth}
