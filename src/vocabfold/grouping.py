@@ -35,10 +35,7 @@ def fold_values(
             limits = [min(budget, MOST_BUCKETS)] * len(counts)  # used or not
         sizes = share(limits, [curve.total for curve in curves], budget, allocation)
     if method == "hashing":
-        groups = [
-            hashing(np.arange(neg.size, dtype=np.uint64), size)
-            for (neg, _), size in zip(counts, sizes, strict=True)
-        ]
+        groups = [_buckets(neg.size, size) for (neg, _), size in zip(counts, sizes, strict=True)]
     else:
         sums = [(int(neg.sum()), int(pos.sum())) for neg, pos in counts]
         scores = [SCORES[method](*pair, *both) for pair, both in zip(counts, sums, strict=True)]
@@ -61,10 +58,15 @@ def fold_values(
     return folds, max(0.0, math.fsum(fold.loss for fold in folds) - least)
 
 
+def _buckets(n_values: int, size: int) -> Counts:
+    """Return a bucket for each position; of more buckets than positions, only those used are numbered."""
+    buckets = hashing(np.arange(n_values, dtype=np.uint64), size)
+    return buckets if size <= n_values else np.unique(buckets, return_inverse=True)[1]
+
+
 def _group(neg: Counts, pos: Counts, curve: Curve, groups: Counts, floor: float) -> Fold:
     """Build the result from groups of values, and the least loss that was proven for their number."""
-    used, groups = np.unique(groups, return_inverse=True)
-    n_groups = used.size
+    n_groups = int(groups.max()) + 1
     # Sums of counts are exact in float64.
     sums = [np.bincount(groups, side, n_groups).astype(np.int64) for side in (neg, pos)]
     of_groups = order(*sums)
