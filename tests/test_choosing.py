@@ -10,7 +10,7 @@ import pytest
 import reference
 import vocabfold as vf
 from conftest import fold_counts
-from vocabfold.budget import METHODS, NOT_JOINT
+from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +177,15 @@ def test_a_column_of_which_all_is_pooled_has_one_id():
             )
             assert book.sizes["rare"] == 1
             assert book["rare"].num_rows == 0
+
+
+@pytest.mark.parametrize("allocation", ["joint", "uniform", "information"])
+@pytest.mark.parametrize("method", BY_VALUE)
+def test_where_all_is_pooled_and_new_values_have_their_own_id_there_is_one(method, allocation):
+    rows = pa.table({"a": ["x", "y", "z", "w"], "y": [0, 1, 0, 1]})
+    if (method, allocation) != ("hashing", "joint"):
+        options = {"method": method, "allocation": allocation, "min_count": 2, "unseen": "own"}
+        assert fold_counts(vf.count(rows, "y"), 4, **options).sizes == {"a": 1}
 
 
 def test_values_are_dealt_by_md5_whatever_their_order(rows, counts):

@@ -148,6 +148,8 @@ def test_buckets_and_intervals_are_as_many_as_asked_whatever_there_is_to_put_in_
         if method != "dynamic":
             assert vf.fold(neg, pos, 10**30, method=method).size == 3
             assert vf.fold_table({"a": (neg, pos)}, 10**20, method=method, allocation="uniform").size == 3
+            if method in JOINT:
+                assert vf.fold_table({"a": (neg, pos)}, 10**20, method=method).size == 3
 
 
 @pytest.mark.parametrize("method", ["frequency", "selection"])
@@ -188,9 +190,9 @@ def test_a_smaller_epsilon_comes_nearer_to_greedy():
 
 def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
     counts = beta_counts(100)
-    with pytest.raises(vf.InputError, match="shards must be fewer: 6 per column make 6 .* there are 5 ids"):
+    with pytest.raises(vf.InputError, match="shards must be at most the size, 5 ids, got 6; give"):
         vf.fold(*counts, 5, method="threshold", shards=6)
-    with pytest.raises(vf.InputError, match="shards must be fewer: 6 per column make 6"):
+    with pytest.raises(vf.InputError, match="shards must be at most the size, 5 ids, got 6; give"):
         vf.fold([1, 2], [2, 1], 5, method="threshold", shards=6)  # whatever there is to cut
     with pytest.raises(vf.InputError, match="shards must be fewer: 3 per column make 8 .* there are 7 ids"):
         vf.fold_table({"a": counts, "b": counts, "c": ([1, 2], [2, 1])}, 7, method="threshold", shards=3)
@@ -203,11 +205,14 @@ def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
         vf.fold(*counts, 2, method="threshold")
         vf.fold(*counts, 5, method="greedy", shards=6)  # is not asked for
         vf.fold([1, 2, 3], [3, 2, 1], 3, method="threshold", shards=3)  # nothing is lost
-    with pytest.warns(UserWarning, match="6 shards are more than") as caught:
+        vf.fold_table({"a": ([1, 2, 3], [3, 2, 1])}, 10, method="threshold", shards=20)
+    with pytest.warns(UserWarning, match="epsilon x ids = 0.01 x 60"):
+        vf.fold(*counts, 60, method="threshold", epsilon=Fraction(1, 100), shards=10)
+    with pytest.warns(UserWarning, match="3 shards are more than epsilon x ids = 0.1 x 6:") as caught:
         vf.fold_table({"a": counts, "b": counts}, 12, method="threshold", allocation="uniform", shards=3)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match="14 shards are more than"):  # a column of few ids has fewer shards
+    with pytest.warns(UserWarning, match="shards are more than"):  # a column of few ids has fewer shards
         sharded = vf.fold_table(
             {"a": counts, "b": ([500, 510], [500, 490]), "c": beta_counts(50, 1, a=50, b=50)},
             30,

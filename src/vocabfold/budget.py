@@ -61,24 +61,35 @@ class Tuning:
         checks.at_least("shards", self.shards, 1)
         checks.at_least("seed", self.seed, 0)
 
-    def check_shards(self, n_rates: Sequence[int], size: int) -> None:
-        """Refuse more shards than ids, and warn if the forced cuts between them may cost too much."""
+    def check_shards(self, n_rates: Sequence[int], budget: int) -> None:
+        """Refuse more shards of all columns than ids, and warn if the cuts between them may cost too much."""
         n_shards = sum(min(self.shards, rates) for rates in n_rates)
-        self.check_ids(n_shards, size)
-        if len(n_rates) < n_shards < sum(n_rates) and n_shards > self.epsilon * size:
-            warnings.warn(
-                f"{n_shards:,} shards are more than epsilon x ids = {self.epsilon:g} x {size:,}: method "
-                "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
-                "good the result is; give fewer shards.",
-                stacklevel=4,
-            )
-
-    def check_ids(self, n_shards: int, size: int) -> None:
-        """Refuse more shards than ids."""
-        if n_shards > size:
+        if n_shards > budget:
             raise InputError(
                 f"shards must be fewer: {self.shards:,} per column make {n_shards:,} with an id each, and "
-                f"there are {size:,} ids for them (of the tails, for a model); give fewer shards, or more ids."
+                f"there are {budget:,} ids to fold into; give fewer shards, or more ids."
+            )
+        if len(n_rates) < n_shards < sum(n_rates):
+            self._warn(n_shards, budget)
+
+    def check_shards_of_each(self, n_rates: Sequence[int], sizes: Sequence[int]) -> None:
+        """Warn so of the column where they are most of its ids, if each has a size of its own."""
+        parts = [
+            (min(self.shards, size), size)
+            for rates, size in zip(n_rates, sizes, strict=True)
+            if 1 < min(self.shards, size) < rates
+        ]
+        if parts:
+            self._warn(*max(parts, key=lambda part: part[0] / part[1]))
+
+    def _warn(self, n_shards: int, n_ids: int) -> None:
+        epsilon = float(self.epsilon)
+        if n_shards > epsilon * n_ids:
+            warnings.warn(
+                f"{n_shards:,} shards are more than epsilon x ids = {epsilon:g} x {n_ids:,}: method "
+                "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
+                "good the result is; give fewer shards.",
+                stacklevel=5,
             )
 
 
@@ -138,6 +149,7 @@ def best(scores: Sequence[Floats], n: int, copies: Sequence[Ints] | None = None)
     lengths = np.cumsum([of_one.size for of_one in scores])[:-1]
     every = np.concatenate(scores)
     n_copies = np.ones(every.size, np.int64) if copies is None else np.concatenate(copies)
+    n = min(n, int(n_copies.sum()))
     there = np.flatnonzero(n_copies)
     if n < there.size:  # each has one copy at least, so there is no need to sort all of them
         there = there[every[there] >= np.partition(every[there], -n)[-n]] if n else there[:0]

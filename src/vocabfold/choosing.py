@@ -73,6 +73,8 @@ def _sizes(
     is_apart: bool,
 ) -> dict[str, int]:
     """Split a budget over the columns that have a curve; a pool that is not kept apart is one value more."""
+    if not curves:
+        return {}
     kept = {name: pairs[name].n_values[~pairs[name].is_rare] for name in curves}
     pooled = {name: not is_apart and bool(pairs[name].is_rare.any()) for name in curves}
     if allocation == "joint":

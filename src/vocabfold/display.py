@@ -124,7 +124,8 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
     method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
     line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}{method}")
     if written is not None:
-        line(f"{_written(written)}, each without its own label")
+        is_told = found.settings["method"] == "selection"  # which chose values by their labels
+        line(_written(written) + ("" if is_told else ", each without its own label"))
     line(f"digest {found.digest}")
 
 
@@ -132,9 +133,10 @@ def _times_the_least(found: Codebook) -> str:
     """Say how much more is lost than must be, if that can be told and is worth telling."""
     is_plain = not found.n_pooled and found.settings["smoothing"] == 0
     least = found.loss - (found.gap or 0.0)
-    if not is_plain or least <= 0 or shown_gap(found) == "0":
+    if not is_plain or least <= 0 or found.loss < 1.001 * least:
         return ""
-    return f" ({found.loss / least:.3g} times the least loss)"
+    times = found.loss / least
+    return f" ({times:,.0f} times the least loss)" if times >= 100 else f" ({times:.3g} times the least loss)"
 
 
 def _unused(found: Codebook) -> str:
@@ -142,7 +144,7 @@ def _unused(found: Codebook) -> str:
     if found.size >= found.budget:
         return ""
     if found.settings["aim"] == "information":
-        is_best = found.settings["method"] in ("exact", "dynamic") or found.loss == 0
+        is_best = found.settings["method"] in ("exact", "dynamic") or shown_gap(found) == "0"
         return " (more would keep no more)" if is_best else " (the method made no more)"
     least, option = max((found.settings[name], name) for name in ("private_min", "min_count"))
     if found.settings["private_from"] == least:

@@ -109,8 +109,8 @@ def fold(
     checks.choice("method", method, METHODS)
     tuning = Tuning(epsilon, shards, seed)
     size = checks.at_least("size", size, 1)
-    if method == "threshold":
-        tuning.check_ids(shards, size)
+    if method == "threshold" and shards > size:
+        raise InputError(f"shards must be at most the size, {size:,} ids, got {shards:,}; give fewer shards.")
     counts = checks.counts(neg, pos)
     if method in BY_VALUE:
         return fold_values([counts], [order(*counts)], size, method, "uniform")[0][0]
@@ -268,17 +268,19 @@ def fold_curves(
     of_curves = [rows or curve.rows for curve in curves]
     shares = [curve.rows / of_curve for curve, of_curve in zip(curves, of_curves, strict=True)]
     n_rates, cuts = [curve.n_rates for curve in curves], None
-    if method == "threshold":
-        tuning.check_shards(n_rates, budget)
     if allocation != "joint":
         limits = n_rates
         if method == "bucketing":
             limits = [min(budget, MOST_BUCKETS)] * len(curves)  # used or not
         totals = [of_all * curve.total for of_all, curve in zip(shares, curves, strict=True)]
         sizes = share(limits, totals, budget, allocation)
+        if method == "threshold":
+            tuning.check_shards_of_each(n_rates, sizes)
     elif method in OPTIMAL:
         sizes = optimum.sizes
     else:
+        if method == "threshold":
+            tuning.check_shards(n_rates, budget)
         cuts = joint_cuts(curves, of_curves, budget, method, tuning)
         sizes = [of_curve.size + 1 for of_curve in cuts]
     own = optimum
