@@ -265,8 +265,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         # Where all was missing at fit, whatever is there now was not seen.
         table = arrays.spelt(table, [name for name, kind in self.counts_.kinds.items() if kind == "missing"])
         check_kinds(book, table.schema, "X")
-        is_told = book.settings["method"] not in BLIND
-        if is_told and not self._known.isdisjoint(arrays.fingerprint(table, like=self._known)):
+        known = arrays.fingerprint(table, like=self._known) if book.settings["method"] not in BLIND else ()
+        if not self._known.isdisjoint(known):
             warnings.warn(
                 "X seems to be the rows that were fitted: their ids tell their labels, so that a model trained "
                 "on them trusts rare values too much, and a score on them is too good; train on "
@@ -375,8 +375,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         """Return the ids of rows as one array; columns that are in memory are kept there."""
         fill(kept, store, self.codebook_.features)
         encoder = Encoder(self.codebook_, kept, offsets(self.codebook_, self.offset_ids))
-        ids = encode(encoder, table, folds)
-        return np.column_stack(list(ids.values()))
+        return np.column_stack(list(encode(encoder, table, folds).values()))
 
     def _options(self) -> dict[str, Any]:
         """Return the options of `vf.fit`, checked."""
