@@ -40,7 +40,8 @@ BY_VALUE = (*SCORES, "hashing")
 METHODS = tuple(dict.fromkeys((*OPTIMAL, *BY_GAIN, *_OF_SIZE, *BY_VALUE)))
 NOT_JOINT = tuple(method for method in METHODS if method not in (*OPTIMAL, *BY_GAIN, *SCORES))
 ALLOCATIONS = ("joint", "uniform", "information")
-MOST_BUCKETS = 2**40  # or intervals of the rate: more would hold no more
+_OF_BUCKETS = ("bucketing", "hashing")  # which may use any number of them, empty or not
+_MOST_BUCKETS = 2**40  # more would hold no more
 _LEAST_EPSILON = 1e-9  # by which thresholds can be seen to fall
 
 
@@ -133,7 +134,7 @@ def cuts_of_size(curve: Curve, size: int, method: str, tuning: Tuning) -> Cuts:
     if method in BY_GAIN:
         own = replace(tuning, shards=min(tuning.shards, size))
         return joint_cuts([curve], [curve.rows], size, method, own)[0]
-    return _OF_SIZE[method](curve, size if method == "bucketing" else min(size, curve.n_rates))
+    return _OF_SIZE[method](curve, size)
 
 
 def all_but_one(scores: Floats, copies: Ints) -> Ints:
@@ -160,8 +161,12 @@ def best(scores: Sequence[Floats], n: int, copies: Sequence[Ints] | None = None)
     return np.split(taken, lengths)
 
 
-def share(limits: Sequence[int], informations: Sequence[float], budget: int, allocation: str) -> list[int]:
+def share(
+    limits: Sequence[int], informations: Sequence[float], budget: int, allocation: str, method: str = "exact"
+) -> list[int]:
     """Split a budget evenly, or in proportion to the informations; each gets one id at least, none too many."""
+    if method in _OF_BUCKETS:
+        limits = [min(budget, _MOST_BUCKETS)] * len(limits)
     if allocation == "uniform" or not any(informations):
         return _share([1.0] * len(limits), limits, budget)
     # What the others cannot use may go to a column that tells nothing.

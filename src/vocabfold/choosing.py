@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.baselines import frequency
-from vocabfold.budget import MOST_BUCKETS, SCORES, Score, all_but_one, best, share
+from vocabfold.budget import SCORES, Score, all_but_one, best, share
 from vocabfold.building import Buckets, Built, build
 from vocabfold.counts import Counts
 from vocabfold.engines.duckdb import Engine
@@ -86,10 +86,8 @@ def _sizes(
         taken = best(scores, budget - len(curves), copies)
         return {name: int(mine.sum()) + 1 for name, mine in zip(curves, taken, strict=True)}
     limits = [int(n_values.sum()) + pooled[name] for name, n_values in kept.items()]
-    if method == "hashing":
-        limits = [min(budget, MOST_BUCKETS)] * len(limits)  # used or not
     totals = [curve.rows * curve.total for curve in curves.values()]
-    return dict(zip(curves, share(limits, totals, budget, allocation), strict=True))
+    return dict(zip(curves, share(limits, totals, budget, allocation, method), strict=True))
 
 
 def _scores(pairs: Pairs, score: Score) -> NDArray[np.float64]:

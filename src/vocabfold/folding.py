@@ -18,7 +18,6 @@ from vocabfold import checks, information
 from vocabfold.budget import (
     BY_VALUE,
     METHODS,
-    MOST_BUCKETS,
     OPTIMAL,
     Tuning,
     check_method,
@@ -269,11 +268,8 @@ def fold_curves(
     shares = [curve.rows / of_curve for curve, of_curve in zip(curves, of_curves, strict=True)]
     n_rates, cuts = [curve.n_rates for curve in curves], None
     if allocation != "joint":
-        limits = n_rates
-        if method == "bucketing":
-            limits = [min(budget, MOST_BUCKETS)] * len(curves)  # used or not
         totals = [of_all * curve.total for of_all, curve in zip(shares, curves, strict=True)]
-        sizes = share(limits, totals, budget, allocation)
+        sizes = share(n_rates, totals, budget, allocation, method)
         if method == "threshold":
             tuning.check_shards_of_each(n_rates, sizes)
     elif method in OPTIMAL:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.baselines import hashing
-from vocabfold.budget import MOST_BUCKETS, SCORES, all_but_one, best, share
+from vocabfold.budget import SCORES, all_but_one, best, share
 from vocabfold.folds import Fold
 from vocabfold.information import loss_of_groups
 from vocabfold.order import Curve, order
@@ -30,10 +30,7 @@ def fold_values(
     sizes = []
     if allocation != "joint":
         n_values = [int(np.count_nonzero(neg + pos)) for neg, pos in counts]
-        limits = n_values
-        if method == "hashing":
-            limits = [min(budget, MOST_BUCKETS)] * len(counts)  # used or not
-        sizes = share(limits, [curve.total for curve in curves], budget, allocation)
+        sizes = share(n_values, [curve.total for curve in curves], budget, allocation, method)
     if method == "hashing":
         groups = [_buckets(neg.size, size) for (neg, _), size in zip(counts, sizes, strict=True)]
     else:

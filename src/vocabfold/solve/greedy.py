@@ -47,13 +47,13 @@ def stochastic(curve: Curve, n_cuts: int, epsilon: float, random: np.random.Gene
 
     The paper's algorithm on one machine (sec:Alg): the sample has ln(1/epsilon) K/n_cuts of the K possible
     cuts, one at least, so there are about K ln(1/epsilon) queries of O(log K) time, however many cuts are
-    made. With n_cuts not far below K a sample has few cuts or one, and what is made is nearly random.
+    made. With n_cuts not far below K a sample has few cuts, and what is made is nearly random.
     """
     n_cuts = min(n_cuts, curve.n_rates - 1)
     if n_cuts == 0:
         return np.empty(0, np.int64), np.empty(0)
     n_sample = math.ceil((curve.n_rates - 1) / n_cuts * math.log(1 / epsilon))
-    return _stochastic(curve.cum_neg, curve.cum_pos, n_cuts, max(1, n_sample), random)
+    return _stochastic(curve.cum_neg, curve.cum_pos, n_cuts, n_sample, random)
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 The paper keeps the cuts in a red-black tree. Positions are known beforehand, so a complete binary tree over
 them in one array does: a node tells whether a cut lies below it. The neighbours of a cut are found by climbing
-until a sibling on that side holds one, in logarithmic time. Where alg:query cumulates
-probabilities, here are integer counts, whose differences are exact.
+until a sibling on that side holds one, in logarithmic time. Where alg:query cumulates probabilities, here are
+integer counts, whose differences are exact.
 
 `best` is the same tree over numbers: each node holds the larger of the two below it, so that the largest of
 all, and among equals the first, is found from the top.
