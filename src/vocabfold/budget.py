@@ -52,6 +52,7 @@ class Tuning:
     epsilon: float = 0.1
     shards: int = 1
     seed: int = 0
+    cut_shards: Callable[[Sequence[Curve], Sequence[float], int, float, int], list[Gains]] = threshold
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
@@ -124,7 +125,7 @@ def _gains(
     if method == "stochastic":
         return [stochastic(curve, n_cuts, epsilon, np.random.default_rng(tuning.seed)) for curve in curves]
     if method == "threshold":
-        return threshold(curves, rows, n_cuts, epsilon, tuning.shards)
+        return tuning.cut_shards(curves, rows, n_cuts, epsilon, tuning.shards)
     assert method == "agglomerative", method
     return [baselines.agglomerative(curve) for curve in curves]
 

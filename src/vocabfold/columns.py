@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -175,7 +175,7 @@ def hash_of_rows(engine: Engine, kind: str, sql: str) -> str:
     text = f"concat('{kind}', '|', id, '|', neg, '|', pos, '|', {KINDS[kind].digest.format('value')})"
     missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
     hashed = f"sha256(CASE WHEN value IS NULL THEN {missing} ELSE {text} END)"
-    return f"{_sum_of_hashes(engine.stream(f'SELECT {hashed} AS hash FROM ({sql})')) % 2**256:064x}"
+    return _sum_of_hashes(engine.stream(f"SELECT {hashed} AS hash FROM ({sql})"))
 
 
 def digest_of(head: str, columns: Mapping[str, BookColumn], hashes: Mapping[str, str]) -> str:
@@ -193,11 +193,16 @@ def _packed(kind: str, *numbers: float) -> str:
     return struct.pack(f">{len(numbers)}{kind}", *numbers).hex() or "-"
 
 
-def _sum_of_hashes(batches: Iterable[pa.RecordBatch]) -> int:
+def _sum_of_hashes(batches: Iterable[pa.RecordBatch]) -> str:
     """Return the sum of hexadecimal numbers of 64 digits: eight columns of 32 bits, summed apart."""
     sums = [0] * 8
     for batch in batches:
         digits = np.frombuffer(batch["hash"].buffers()[2], np.uint8)[: 64 * batch.num_rows]
         words = np.frombuffer(bytes.fromhex(digits.tobytes().decode()), ">u4").reshape(-1, 8)
         sums = [total + int(more) for total, more in zip(sums, words.sum(axis=0, dtype=np.uint64), strict=True)]
-    return sum(total << 32 * (7 - i) for i, total in enumerate(sums))
+    return sum_of_words(sums)
+
+
+def sum_of_words(sums: Sequence[int]) -> str:
+    """Return a sum of hashes from those of each 32 bits of them, the highest first."""
+    return f"{sum(total << 32 * (7 - i) for i, total in enumerate(sums)) % 2**256:064x}"

@@ -11,8 +11,10 @@ from reprlib import repr as short
 from typing import Any
 
 from vocabfold import checks
+from vocabfold.cluster.counting import count_rows
+from vocabfold.cluster.tables import ClusterPart
 from vocabfold.counts import Counts, Part, TemporaryFolder
-from vocabfold.engines import files
+from vocabfold.engines import files, spark
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Rows, Source, source
 from vocabfold.engines.text import CRITEO_NAMES, MIXED, PRESETS
@@ -123,8 +125,13 @@ def count(
     if features and label in features:
         raise InputError(f"{label!r} is the label and cannot be a feature too.")
     used = [name for name in roles.values() if name is not None]
-    with Engine(limit) as engine:
-        found = source(engine, data, preset)
+    engine = spark.Cluster(data) if spark.is_frame(data) else Engine(limit)
+    with engine:
+        if isinstance(engine, spark.Cluster) and preset is not None:
+            raise InputError("preset is for text files; a Spark frame has names and types of its own.")
+        found = (
+            spark.source(engine, data) if isinstance(engine, spark.Cluster) else source(engine, data, preset)
+        )
         checks.known("column", [*used, *(features or []), *left_out], found.names, found.place)
         candidates = [name for name in found.names if name not in left_out]
         wanted = list(dict.fromkeys([*used, *(candidates if features is None else features)]))
@@ -150,7 +157,11 @@ def count(
                 name for name in rows.columns if name not in (*features, *used) and rows.columns[name].kind
             ]
         fingerprints = found.fingerprints(features)
-        part = _count(engine, rows, features, target)
+        part: Part | ClusterPart
+        if isinstance(engine, spark.Cluster):
+            part = count_rows(engine, rows, features, target)
+        else:
+            part = _count(engine, rows, features, target)
     return Counts(
         kinds=part.kinds,
         label=str(label),

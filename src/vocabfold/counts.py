@@ -16,13 +16,16 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vocabfold import checks, storage
+from vocabfold.cluster.tables import ClusterPart, ClusterTable
+from vocabfold.cluster.writing import write
 from vocabfold.engines.duckdb import Engine, parquet, parse_memory
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.kinds import KINDS
@@ -54,6 +57,7 @@ class Part:
     integers: str = "BIGINT"  # the SQL type of neg and pos
     folder: TemporaryFolder | None = None  # in which some of the files are
     is_by_fold: bool = False
+    session: ClassVar[None] = None  # of Spark: these are not on a cluster
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle outlives temporary files, and travels to other machines.
@@ -102,7 +106,7 @@ class Counts:
     pos: int
     sources: tuple[str, ...]
     fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are known again
-    parts: tuple[Part, ...]
+    parts: tuple[Part | ClusterPart, ...]
     memory_limit: int | None = field(default=None)
     left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
 
@@ -121,9 +125,18 @@ class Counts:
         """Rows with a positive label, by weight."""
         return in_rows(self.pos, self.units_per_row)
 
+    @cached_property
+    def cluster(self) -> ClusterTable | None:
+        """The counts on their Spark cluster, if any part of them is there."""
+        if all(part.session is None for part in self.parts):
+            return None
+        return ClusterTable(self.parts, self.kinds, self.units_per_row, self.folds)
+
     @property
     def n_values(self) -> dict[str, int]:
         """Values of each column; of sums and folds, they have to be counted."""
+        if self.cluster:
+            return self.cluster.n_values()
         with Engine(self.memory_limit) as engine:
             return {
                 name: engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"][0].as_py()
@@ -187,8 +200,9 @@ class Counts:
 
     def _shown_values(self, name: str) -> str:
         """Return how many values a column has, if that is known without reading it."""
-        table = self.parts[0].tables[name]
-        if len(self.parts) > 1 or self.parts[0].is_by_fold or isinstance(table, list):
+        first = self.parts[0]
+        table = first.tables[name] if isinstance(first, Part) else []
+        if len(self.parts) > 1 or first.is_by_fold or isinstance(table, list):
             return ""
         return f", {checks.number(table.num_rows, 'value')}"
 
@@ -205,8 +219,16 @@ class Counts:
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) neg, pos in units."""
-        kind = KINDS[self.kinds[name]]
         keys = "value, fold" if by_fold and self.folds else "value"
+        if self.cluster:
+            sql = f"SELECT * FROM {engine.table(self.cluster.column(name, by_fold=by_fold))}"
+        else:
+            sql = self._local_sql(engine, name, keys)
+        order = ", ".join(f"{key} NULLS FIRST" for key in keys.split(", "))
+        return f"SELECT * FROM ({sql}) ORDER BY {order}" if is_sorted else sql
+
+    def _local_sql(self, engine: Engine, name: str, keys: str) -> str:
+        kind = KINDS[self.kinds[name]]
         typed = keys.replace("value", f"value::{kind.sql} AS value", 1)
         sql = " UNION ALL ".join(
             f"SELECT {typed}, neg::BIGINT * {scale} AS neg, pos::BIGINT * {scale} AS pos FROM {scan}"
@@ -215,8 +237,27 @@ class Counts:
         if len(self.parts) > 1 or (keys == "value" and self.parts[0].is_by_fold):
             sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
             sql = f"SELECT {keys}, {sums} FROM ({sql}) GROUP BY {keys}"
-        order = ", ".join(f"{key} NULLS FIRST" for key in keys.split(", "))
-        return f"SELECT * FROM ({sql}) ORDER BY {order}" if is_sorted else sql
+        return sql
+
+    def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
+        if self.cluster:
+            for _ in track([""], "counting on Spark"):
+                yield from self.cluster.pairs()
+            return
+        for name in track(self.features, "fitting", engine.progress):
+            sql = f"SELECT neg, pos, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY neg, pos"
+            yield name, engine.run(f"{sql} ORDER BY neg, pos")
+
+    def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
+        """Return for each column its values with at least so many units, in their order, and their counts."""
+        if self.cluster:
+            return self.cluster.frequent(least)
+        chosen = f"WHERE neg + pos >= {least} ORDER BY value NULLS FIRST"
+        return {
+            name: engine.run(f"SELECT value, neg, pos FROM ({self.sql(engine, name)}) {chosen}")
+            for name in self.features
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a folder, replacing counts that are there; `vf.load_counts` reads them back.
@@ -225,12 +266,17 @@ class Counts:
         """
 
         def fill(saver: storage.Saver) -> storage.Json:
-            columns = []
-            with Engine(self.memory_limit) as engine:
-                for name in track(self.features, "saving", engine.progress):
-                    batches = engine.stream(self.sql(engine, name, by_fold=True, is_sorted=True))
-                    entry = saver.add(_schema(self.kinds[name], self.folds), batches)
-                    columns.append({"name": name, "type": self.kinds[name], "files": [entry]})
+            schemas = {name: _schema(kind, self.folds) for name, kind in self.kinds.items()}
+            if self.cluster:
+                frame = self.cluster.frame(by_fold=True)
+                files = write(saver, self.cluster.session, frame, self.kinds, schemas, self.n_values)
+            else:
+                with Engine(self.memory_limit) as engine:
+                    files = {}
+                    for name in track(self.features, "saving", engine.progress):
+                        batches = engine.stream(self.sql(engine, name, by_fold=True, is_sorted=True))
+                        files[name] = [saver.add(schemas[name], batches)]
+            columns = [{"name": name, "type": kind, "files": files[name]} for name, kind in self.kinds.items()]
             return {
                 "label": self.label,
                 "positive": self.positive,
@@ -250,6 +296,7 @@ class Counts:
         """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
         alike: dict[tuple[str, str, bool, int, bool], list[Any]] = {}
         for part in self.parts:
+            assert isinstance(part, Part)
             table = part.tables[name]
             is_file = isinstance(table, list)
             scale = self.units_per_row // part.units_per_row

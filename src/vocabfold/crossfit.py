@@ -74,7 +74,7 @@ class FoldedStore:
         with Engine(self.memory_limit) as engine:
             by_fold = self.counts.sql(engine, self.book.features[0], by_fold=True)
             if engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py() < 2:
-                raise InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
+                raise one_fold()
             return {name: self._index(engine, name) for name in names}
 
     def _index(self, engine: Engine, name: str) -> FoldedIndex:
@@ -89,7 +89,7 @@ class FoldedStore:
             "ON b.id = t.id ORDER BY b.value NULLS FIRST"
         )
         if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
-            raise _other_counts()
+            raise other_counts()
         rest = (
             f"SELECT f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos FROM ({by_fold}) f JOIN ({book}) b "
             f"ON f.value IS NOT DISTINCT FROM b.value JOIN {tail} USING (id) "
@@ -99,31 +99,39 @@ class FoldedStore:
         for batch in engine.stream(rest):
             folds.append(batch["fold"].to_numpy())
             neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
-            ids_in_fold.append(_tail_ids(column, neg, pos, self.book.units_per_row))
-        others = _others(engine, self.counts, column, book, by_fold)
+            ids_in_fold.append(tail_ids(column, neg, pos, self.book.units_per_row))
+        pool = _pool(engine, self.counts, book, by_fold)
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),
             np.append(0, np.cumsum(found["n_folds"].to_numpy())),
             np.concatenate(folds),
             np.concatenate(ids_in_fold),
-            others,
+            others(column, pool, self.book.units_per_row),
         )
 
 
-def _others(engine: Engine, counts: Counts, column: BookColumn, book: str, by_fold: str) -> Ids:
-    """Return the id of pooled values in each fold, and last in none: a pool in a tail is a value of it."""
-    others = np.full(counts.folds + 1, column.other, np.int32)
-    sql = (
+def _pool(engine: Engine, counts: Counts, book: str, by_fold: str) -> Units:
+    """Return the units of all pooled values in each fold, by label."""
+    found = engine.run(
         "SELECT fold, sum(f.neg)::BIGINT AS neg, sum(f.pos)::BIGINT AS pos "
         f"FROM ({by_fold}) f ANTI JOIN ({book}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
     )
+    pool = np.zeros((2, counts.folds), np.int64)
+    pool[:, found["fold"].to_numpy()] = found["neg"].to_numpy(), found["pos"].to_numpy()
+    return pool
+
+
+def others(column: BookColumn, pool: Units, units_per_row: int) -> Ids:
+    """Return the id of pooled values in each fold, given their units there by label, and last in none.
+
+    A pool in a tail is a value of it.
+    """
+    found = np.full(pool.shape[1] + 1, column.other, np.int32)
     if column.n_pooled and column.other in column.tail:
-        found = engine.run(sql)
-        neg, pos = (found[side].to_numpy() for side in ("neg", "pos"))
-        ids = _tail_ids(column, neg.sum() - neg, pos.sum() - pos, counts.units_per_row)
-        others[found["fold"].to_numpy()] = ids
-    return others
+        neg, pos = pool.sum(axis=1, keepdims=True) - pool
+        found[:-1] = np.where(pool.sum(axis=0) > 0, tail_ids(column, neg, pos, units_per_row), column.other)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +158,7 @@ class Folds:
             )
         same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
         if not same or not set(book.features) <= set(counts.features):
-            raise _other_counts()
+            raise other_counts()
         return cls(FoldedStore(book, counts, memory_limit), column or counts.fold_column)
 
     def check(self, fingerprints: tuple[str, ...], place: str) -> None:
@@ -182,27 +190,40 @@ class Folds:
         return np.asarray(np.maximum(folds, -1), np.int32)  # a row without a fold was not counted
 
 
-def _other_counts() -> InputError:
+def one_fold() -> InputError:
+    """Say that there are no other folds."""
+    return InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
+
+
+def other_counts() -> InputError:
+    """Say that counts do not belong to a codebook."""
     return InputError("these are not the counts that the codebook was fitted on; give those, or fit these.")
 
 
-def gain(engine: Engine, counts: Counts, name: str, column: BookColumn, book: str) -> float:
-    """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row.
+def grouped(engine: Engine, counts: Counts, name: str, book: str) -> pa.Table:
+    """Return how many values of a column have the same id, counts, fold and counts there.
 
     `book` is the query for the values of the column.
     """
-    by_fold = counts.sql(engine, name, by_fold=True)
-    found = engine.run(
+    return engine.run(
         "SELECT b.id, b.neg AS all_neg, b.pos AS all_pos, f.fold, f.neg, f.pos, count(*) AS n "
-        f"FROM ({by_fold}) f LEFT JOIN ({book}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
+        f"FROM ({counts.sql(engine, name, by_fold=True)}) f LEFT JOIN ({book}) b "
+        "ON f.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )
+
+
+def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
+    """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row."""
     folds, is_pooled = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
     ids = found["id"].fill_null(0).to_numpy().copy()
-    ids[is_pooled] = _others(engine, counts, column, book, by_fold)[folds[is_pooled]]
     sides = {side: found[side].to_numpy() for side in ("neg", "pos")}
+    pool = np.zeros((2, counts.folds), np.int64)
+    for sums, side in zip(pool, sides.values(), strict=True):
+        np.add.at(sums, folds[is_pooled], (side * found["n"].to_numpy())[is_pooled])
+    ids[is_pooled] = others(column, pool, counts.units_per_row)[folds[is_pooled]]
     rest = [found[f"all_{side}"].fill_null(0).to_numpy() - sides[side] for side in sides]
     is_tail = np.isin(ids, column.tail) & ~is_pooled
-    ids[is_tail] = _tail_ids(column, rest[0][is_tail], rest[1][is_tail], counts.units_per_row)
+    ids[is_tail] = tail_ids(column, rest[0][is_tail], rest[1][is_tail], counts.units_per_row)
     rows = np.zeros((2, counts.folds, column.size))
     for total, part in zip(rows, sides.values(), strict=True):
         np.add.at(total, (folds, ids), part * found["n"].to_numpy() / counts.units_per_row)
@@ -232,8 +253,8 @@ def gained(
     return neg * np.log((1 - rates) / (1 - base)) + pos * np.log(rates / base)
 
 
-def _tail_ids(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
-    """Return the ids of a tail by rate."""
+def tail_ids(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
+    """Return the ids of values of a tail, given their units elsewhere: by rate."""
     rates = Prior(column.mean, column.strength).rates(neg / units_per_row, pos / units_per_row)
     return np.asarray(column.tail, np.int32)[np.searchsorted(column.borders, rates, side="right")]
 

@@ -118,17 +118,27 @@ def check_values(book: Codebook, schema: pa.Schema, place: str) -> None:
     """Refuse columns that were transformed before, by what is noted in a Parquet file."""
     for name in book.features:
         if DIGEST in (schema.field(name).metadata or {}):
-            raise InputError(f"column {name!r} of {place} holds ids already; give the rows as they were.")
+            raise holds_ids(name, place)
+
+
+def holds_ids(name: str, place: str) -> InputError:
+    """Say that a column was transformed before."""
+    return InputError(f"column {name!r} of {place} holds ids already; give the rows as they were.")
 
 
 def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:
     """Refuse columns whose values cannot be in the codebook, all together."""
+    types = {name: schema.field(name).type for name in book.features}
+    check_found(book, {name: (kind_of(type), str(type)) for name, type in types.items()}, place)
+
+
+def check_found(book: Codebook, found: Mapping[str, tuple[str | None, str]], place: str) -> None:
+    """Refuse columns, given their kinds and types, whose values cannot be in the codebook, all together."""
     problems = [
-        f"column {name!r} holds {found or schema.field(name).type} in {place}, and {column.kind} in the "
-        "codebook; values of another type never match, so convert it first."
-        for name, column in book.columns.items()
-        for found in [kind_of(schema.field(name).type)]
-        if not is_comparable(found, column.kind)
+        f"column {name!r} holds {kind or type} in {place}, and {book.columns[name].kind} in the codebook; "
+        "values of another type never match, so convert it first."
+        for name, (kind, type) in found.items()
+        if not is_comparable(kind, book.columns[name].kind)
     ]
     if problems:
         raise InputError(" ".join(problems))

@@ -20,7 +20,7 @@ from vocabfold.counting import count
 from vocabfold.counts import Counts
 from vocabfold.crossfit import gained
 from vocabfold.encoding import check_kinds, check_values
-from vocabfold.engines import files
+from vocabfold.engines import files, spark
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import source
 from vocabfold.evaluation import ColumnEvaluation, Evaluation, warnings_of
@@ -46,8 +46,12 @@ def evaluate(
 ) -> Evaluation:
     """Judge a codebook by rows that it was not fitted on; see `Codebook.evaluate`."""
     limit = parse_memory(memory_limit) or book.memory_limit
-    with Engine(limit) as engine:
-        found = source(engine, data, preset)
+    engine = spark.Cluster(data) if spark.is_frame(data) else Engine(limit)
+    with engine:
+        if isinstance(engine, spark.Cluster):
+            found = spark.source(engine, data)
+        else:
+            found = source(engine, data, preset)
         place = found.name
         checks.known("column", book.features, found.names, found.place)
         if files.are_paths(data) and not found.is_text:

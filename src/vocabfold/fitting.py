@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -19,14 +19,17 @@ from vocabfold import checks
 from vocabfold.budget import BY_VALUE, METHODS, OPTIMAL, Tuning, check_method
 from vocabfold.building import Built, build
 from vocabfold.choosing import build_values
+from vocabfold.cluster.shards import ClusterShards
+from vocabfold.cluster.store import ClusterStore
 from vocabfold.codebook import UNSEEN, Codebook
 from vocabfold.columns import BookColumn, sorted_by_value
 from vocabfold.counts import Counts, in_rows
-from vocabfold.crossfit import gain
+from vocabfold.crossfit import gain, grouped
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
 from vocabfold.folding import cut, fold_curves
 from vocabfold.folds import Fold
+from vocabfold.kinds import KINDS
 from vocabfold.lookup import Index
 from vocabfold.order import Curve
 from vocabfold.pairs import Pairs
@@ -61,6 +64,11 @@ class FittedStore:
             f"SELECT value, id, neg, pos FROM ({counts}) JOIN {of_pairs} USING (neg, pos) "
             f"UNION ALL SELECT value, id, neg, pos FROM {of_values}"
         )
+
+    def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column how many values have the same id, counts, fold and counts there."""
+        for name in track(self.counts.features, "trying other folds", engine.progress):
+            yield name, grouped(engine, self.counts, name, self.sql(engine, name))
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory."""
@@ -167,10 +175,7 @@ def fit(
     if min_count is None:
         min_count = _SAFE_COUNT if is_model else 1
     with Engine(counts.memory_limit) as engine:
-        pairs = {
-            name: Pairs.of(engine, counts, name, min_count, smoothing)
-            for name in track(counts.features, "fitting", engine.progress)
-        }
+        pairs = {name: Pairs.of(counts, table, min_count, smoothing) for name, table in counts.pairs(engine)}
         if is_model:
             least = max(private_min, min_count)
             ids = split(pairs, None if budget == AUTO else int(budget), least, tail, is_own)
@@ -182,25 +187,28 @@ def fit(
             n_ids = int(budget) - is_own * len(pairs)
             built, gap = build_values(engine, counts, pairs, curves, n_ids, method, allocation, is_own)
         else:
-            folds, gap = _fold(pairs, curves, ids, method, allocation, Tuning(epsilon, shards, seed))
+            tuning = Tuning(epsilon, shards, seed)
+            if counts.cluster:
+                tuning = replace(tuning, cut_shards=ClusterShards(counts.cluster, pairs, ids, curves))
+            folds, gap = _fold(pairs, curves, ids, method, allocation, tuning)
+            private = _private(engine, counts, ids)
             built = {
                 name: build(
                     counts.kinds[name],
                     of_column,
                     ids.tail(of_column),
                     folds.get(name),
-                    _private(engine, counts, name, ids.least),
+                    private[name],
                     is_apart=ids.is_apart,
                     is_last=is_own,
                 )
                 for name, of_column in pairs.items()
             }
-        store = FittedStore(counts, built)
+        store = ClusterStore(counts.cluster, built) if counts.cluster else FittedStore(counts, built)
         columns = {name: of_column.column for name, of_column in built.items()}
         if counts.folds:
-            for name in track(counts.features, "trying other folds", engine.progress):
-                sql = store.sql(engine, name)
-                columns[name] = replace(columns[name], gain=gain(engine, counts, name, columns[name], sql))
+            for name, found in store.by_fold(engine):
+                columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
     kept = math.fsum(_kept(pairs[name], column, folds.get(name), is_own) for name, column in columns.items())
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
@@ -314,8 +322,7 @@ def _curves(pairs: Mapping[str, Pairs], ids: Split) -> dict[str, Curve]:
     """Return what is folded of each column of which anything is: its tail, and its pool, if not kept apart."""
     curves = {}
     for name, of_column in pairs.items():
-        with_pool = not ids.is_apart and bool(of_column.is_rare.any())
-        tail = ids.tail(of_column)
+        tail, with_pool = ids.tail(of_column), ids.has_pool(of_column)
         if with_pool or tail.any():
             curves[name] = of_column.curve(tail, with_pool)
     return curves
@@ -349,7 +356,12 @@ def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None, is_apart: bool) -
     return fold.information * (1 - is_apart * sum(pairs.pool) / pairs.n_units)
 
 
-def _private(engine: Engine, counts: Counts, name: str, least: int) -> pa.Table:
-    """Return the values with at least so many units, in their order, and their counts."""
-    sql = f"SELECT value, neg, pos FROM ({counts.sql(engine, name)}) WHERE neg + pos >= {least}"
-    return engine.run(f"{sql} ORDER BY value NULLS FIRST")
+def _private(engine: Engine, counts: Counts, ids: Split) -> dict[str, pa.Table]:
+    """Return for each column its private values, in their order, and their counts."""
+    if ids.has_private:
+        return counts.frequent(engine, ids.least)
+    numbers = [("neg", pa.int64()), ("pos", pa.int64())]
+    return {
+        name: pa.schema([("value", KINDS[kind].arrow), *numbers]).empty_table()
+        for name, kind in counts.kinds.items()
+    }

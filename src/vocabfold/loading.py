@@ -174,7 +174,10 @@ def _files(folder: Path, entry: dict[str, Any]) -> list[Path]:
     for file in entry["files"]:
         path = folder / file["name"]
         with storage.read(path) as opened:
-            if opened.metadata.num_rows != file["rows"] or opened.schema_arrow != schema_of(entry["kind"]):
+            found = dict(zip(opened.schema_arrow.names, opened.schema_arrow.types, strict=True))
+            expected = schema_of(entry["kind"])
+            is_same = found == dict(zip(expected.names, expected.types, strict=True))
+            if opened.metadata.num_rows != file["rows"] or not is_same:
                 raise CodebookError(f"{path} is not valid: it must hold the columns value, id, neg, pos.")
         paths.append(path)
     _require(len(paths) > 0, "files")

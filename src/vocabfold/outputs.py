@@ -6,12 +6,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vocabfold.engines import files, frames, writing
+from vocabfold.engines import files, frames, spark, writing
 from vocabfold.errors import InputError
 
 
 def check_out(data: Any, out: str | os.PathLike[str] | None, preset: str | None, *, overwrite: bool) -> None:
     """Refuse an `out` that could not be written, before the work is done."""
+    if spark.is_frame(data):
+        if out is not None:
+            raise InputError("a Spark frame is returned as a Spark frame; leave out= away, and write that one.")
+        if preset is not None:
+            raise InputError("preset is for text files; a Spark frame has names and types of its own.")
+        return
     if out is None:
         check_frame(data)
         return

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.counts import FRACTIONS, Counts
-from vocabfold.engines.duckdb import Engine
 from vocabfold.estimate import Prior, fixed, most_likely
 from vocabfold.information import loss_of_groups
 from vocabfold.order import Curve, order
@@ -37,12 +37,8 @@ class Pairs:
     prior: Prior
 
     @classmethod
-    def of(cls, engine: Engine, counts: Counts, name: str, min_count: int, smoothing: float | str) -> Self:
-        """Return the pairs of a column, with the prior that `smoothing` asks for."""
-        column = counts.sql(engine, name)
-        table = engine.run(
-            f"SELECT neg, pos, count(*) AS n FROM ({column}) GROUP BY neg, pos ORDER BY neg, pos"
-        )
+    def of(cls, counts: Counts, table: pa.Table, min_count: int, smoothing: float | str) -> Self:
+        """Return the pairs that `Counts.pairs` has of a column, with the prior that `smoothing` asks for."""
         neg, pos, n_values = (np.ascontiguousarray(side.to_numpy()) for side in table.columns)
         sides = neg / counts.units_per_row, pos / counts.units_per_row
         prior = (

@@ -35,6 +35,10 @@ class Split:
         """Tell whether any number of rows makes a value private."""
         return self.least < _NONE
 
+    def has_pool(self, pairs: Pairs) -> bool:
+        """Tell whether the pool of a column is folded with its tail."""
+        return not self.is_apart and bool(pairs.is_rare.any())
+
     def tail(self, pairs: Pairs) -> Mask:
         """Return the pairs of a column that are folded."""
         return ~pairs.is_rare & (pairs.units < self.least)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from vocabfold import storage
+from vocabfold.cluster.store import ClusterStore
 from vocabfold.codebook import Codebook
 from vocabfold.columns import digest_of, facts_of, hash_of_rows, schema_of, sorted_by_value
 from vocabfold.engines.duckdb import Engine
@@ -15,15 +16,22 @@ def save(book: Codebook, path: str | os.PathLike[str]) -> None:
     """Write a codebook to a folder, as `docs/format.md` says."""
 
     def fill(saver: storage.Saver) -> storage.Json:
-        columns = []
-        with Engine(book.memory_limit) as engine:
-            for name in track(book.features, "saving", engine.progress):
-                batches = engine.stream(sorted_by_value(book.store.sql(engine, name)))
-                entry = saver.add(schema_of(book.columns[name].kind), batches)
-                hashed = {"rows_sha256": _row_hash(book, engine, name), "files": [entry]}
-                columns.append({"name": name} | facts_of(book.columns[name]) | hashed)
+        if isinstance(book.store, ClusterStore):
+            files = book.store.write(saver)
+        else:
+            files = {}
+            with Engine(book.memory_limit) as engine:
+                for name in track(book.features, "saving", engine.progress):
+                    batches = engine.stream(sorted_by_value(book.store.sql(engine, name)))
+                    files[name] = [saver.add(schema_of(book.columns[name].kind), batches)]
+                    _row_hash(book, engine, name)
+        of_content = digest(book)
+        columns = [
+            {"name": name} | facts_of(column) | {"rows_sha256": book.hashes[name], "files": files[name]}
+            for name, column in book.columns.items()
+        ]
         return {
-            "digest": _of_hashes(book),
+            "digest": of_content,
             "label": book.label,
             "positive": book.positive,
             "units_per_row": book.units_per_row,
@@ -40,14 +48,15 @@ def save(book: Codebook, path: str | os.PathLike[str]) -> None:
 
 def digest(book: Codebook) -> str:
     """Return the sha256 of what a codebook holds; of one that was loaded, the hashes are known."""
-    if len(book.hashes) < len(book.columns):
+    if len(book.hashes) == len(book.columns):
+        pass
+    elif isinstance(book.store, ClusterStore):
+        for _ in track([""], "digesting"):
+            book.hashes.update(book.store.hashes())
+    else:
         with Engine(book.memory_limit) as engine:
             for name in track(book.features, "digesting", engine.progress):
                 _row_hash(book, engine, name)
-    return _of_hashes(book)
-
-
-def _of_hashes(book: Codebook) -> str:
     head = f"vocabfold 1 {book.units_per_row} {book.settings['unseen']}"
     return digest_of(head, book.columns, book.hashes)
 

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -72,30 +73,45 @@ class Saver:
     """A folder that is being written."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self.files: list[Json] = []
 
     def add(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Json:
         """Write a table to a file, and return its entry in the header."""
         is_text = schema.field("value").type == pa.string()
         n_rows = 0
+        path = self.folder / _unfinished()
+        with pq.ParquetWriter(
+            path,
+            schema,
+            compression="zstd",
+            use_dictionary=[name for name in schema.names if name != "value"],
+            column_encoding={"value": "DELTA_BYTE_ARRAY"} if is_text else None,
+        ) as writer:
+            for group in _row_groups(batches):
+                n_rows += group.num_rows
+                writer.write_table(group, row_group_size=group.num_rows or 1)
+        return self._listed(path, n_rows)
 
-        def write(path: Path) -> None:
-            nonlocal n_rows
-            with pq.ParquetWriter(
-                path,
-                schema,
-                compression="zstd",
-                use_dictionary=[name for name in schema.names if name != "value"],
-                column_encoding={"value": "DELTA_BYTE_ARRAY"} if is_text else None,
-            ) as writer:
-                for group in _row_groups(batches):
-                    n_rows += group.num_rows
-                    writer.write_table(group, row_group_size=group.num_rows or 1)
+    @contextmanager
+    def aside(self) -> Iterator[Path]:
+        """Yield a folder for files that someone else writes; it is removed in the end."""
+        folder = self.folder / _unfinished()
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
-        name, n_bytes, digest = _put(
-            self._folder, write, lambda digest: f"{len(self.files):03}-{digest[:16]}.parquet"
-        )
+    def take(self, path: Path) -> Json:
+        """Take in a file that someone else wrote aside, and return its entry in the header."""
+        with pq.ParquetFile(path) as opened:
+            n_rows = opened.metadata.num_rows
+        return self._listed(path, n_rows)
+
+    def _listed(self, path: Path, n_rows: int) -> Json:
+        number = f"{len(self.files):03}"
+        name, n_bytes, digest = _finish(path, self.folder, lambda digest: f"{number}-{digest[:16]}.parquet")
         self.files.append({"name": name, "rows": n_rows, "bytes": n_bytes, "sha256": digest})
         return self.files[-1]
 
@@ -190,7 +206,7 @@ def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: 
     saver = Saver(folder)
     try:
         header = _signed({"format": layout.format, "version": layout.version, **fill(saver)})
-        _put(folder, _writes(header), lambda _: layout.header)
+        _put(folder, header, layout.header)
     except BaseException:
         _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
         raise
@@ -201,7 +217,7 @@ def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: 
         **asdict(origin),
     }
     with suppress(OSError):
-        _put(folder, _writes(json.dumps(about, indent=2).encode() + b"\n"), lambda _: _PROVENANCE)
+        _put(folder, json.dumps(about, indent=2).encode() + b"\n", _PROVENANCE)
     _remove(folder, keep={file["name"] for file in saver.files})
 
 
@@ -256,10 +272,19 @@ def gone(path: Path) -> CodebookError:
     return CodebookError(f"{path} has been removed or replaced since it was loaded; load the folder again.")
 
 
-def _put(folder: Path, write: Callable[[Path], None], name: Callable[[str], str]) -> tuple[str, int, str]:
-    """Write a file beside, sync it, and rename it to the name that its sha256 gives."""
-    path = folder / f"unfinished-{secrets.token_hex(8)}"
-    write(path)
+def _unfinished() -> str:
+    return f"unfinished-{secrets.token_hex(8)}"
+
+
+def _put(folder: Path, content: bytes, name: str) -> None:
+    """Write a file beside, sync it, and rename it."""
+    path = folder / _unfinished()
+    path.write_bytes(content)
+    _finish(path, folder, lambda _: name)
+
+
+def _finish(path: Path, folder: Path, name: Callable[[str], str]) -> tuple[str, int, str]:
+    """Sync a file, and rename it into a folder, to the name that its sha256 gives."""
     with path.open("rb+") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         os.fsync(file.fileno())
@@ -267,13 +292,6 @@ def _put(folder: Path, write: Callable[[Path], None], name: Callable[[str], str]
     os.replace(path, folder / name(digest))
     _sync_folder(folder)
     return name(digest), n_bytes, digest
-
-
-def _writes(content: bytes) -> Callable[[Path], None]:
-    def write(path: Path) -> None:
-        path.write_bytes(content)
-
-    return write
 
 
 def _sync_folder(folder: Path) -> None:
@@ -315,7 +333,10 @@ def _is_ours(name: str) -> bool:
 def _remove(folder: Path, keep: set[str]) -> None:
     for entry in folder.iterdir():
         if _is_ours(entry.name) and entry.name not in keep:
-            entry.unlink(missing_ok=True)
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
 
 
 def _signed(header: Mapping[str, Any]) -> bytes:

@@ -20,6 +20,7 @@ from vocabfold.checks import number
 from vocabfold.counts import FRACTIONS, MAX_UNITS
 from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.rows import Rows
+from vocabfold.engines.spark import Cluster
 from vocabfold.errors import InputError
 
 MAX_FOLDS = 1000
@@ -46,7 +47,7 @@ class Target:
 
 
 def look_over(
-    engine: Engine,
+    engine: Engine | Cluster,
     rows: Rows,
     data_name: str,
     roles: dict[str, str | None],
@@ -65,15 +66,15 @@ def look_over(
         column = _numbers("weight", weight, rows, ("integer", "unsigned", "float"))
         is_float = rows.columns[weight].kind == "float"
         units = (
-            f"TRY_CAST({_units(column, FRACTIONS)} AS HUGEINT)"
+            f"TRY_CAST({_units(column, FRACTIONS)} AS BIGINT)::{engine.huge}"
             if is_float
-            else f"{column}::HUGEINT * {FRACTIONS}"
+            else f"{column}::{engine.huge} * {FRACTIONS}"
         )
         chosen |= {
-            "n_bad": f"count_if(coalesce(NOT isfinite({column}::DOUBLE) OR {column} < 0, true))",
+            "n_bad": f"count_if(NOT coalesce({column} >= 0 AND {column} < 'Infinity'::DOUBLE, false))",
             "n_fractions": f"count_if({column} <> floor({column}))" if is_float else "0",
             "total": f"sum({column}::DOUBLE)",
-            "units": f"sum({units})::VARCHAR",
+            "units": f"sum({units})::{engine.text}",
         }
     if fold_column:
         column = _numbers("fold_column", fold_column, rows, ("integer", "unsigned"))

@@ -9,7 +9,7 @@ from typing import Any
 from vocabfold import checks
 from vocabfold.codebook import Codebook
 from vocabfold.counting import count
-from vocabfold.engines import files, frames
+from vocabfold.engines import files, frames, spark
 from vocabfold.errors import InputError
 from vocabfold.fitting import check_options, check_training, fit
 from vocabfold.outputs import check_out
@@ -117,7 +117,13 @@ def fit_transform(
     check_training(unseen, options["min_count"], method)
     if fold_column is None:
         checks.at_least("folds", folds, 2)
-    if not (files.are_paths(data) or frames.is_frame(data)):
+    is_spark = spark.is_frame(data)
+    if is_spark and fold_column is None:
+        raise InputError(
+            "rows of a Spark frame have no number, by which they would be dealt to folds; name a column with "
+            "the fold of each row as fold_column, made from a hash of an id of the row, say."
+        )
+    if not (is_spark or files.are_paths(data) or frames.is_frame(data)):
         raise InputError(
             "fit_transform reads the rows twice, in their order, from files or a frame, got "
             f"{type(data).__name__}; write it to a Parquet file first."

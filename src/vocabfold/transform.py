@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from vocabfold import checks, outputs
+from vocabfold.cluster.encoding import encode_frame
 from vocabfold.codebook import BLIND, Codebook
 from vocabfold.counts import Counts
 from vocabfold.crossfit import Folds
@@ -38,7 +39,7 @@ from vocabfold.encoding import (
     loaded,
     offsets,
 )
-from vocabfold.engines import files, fingerprints, frames, streams, writing
+from vocabfold.engines import files, fingerprints, frames, spark, streams, writing
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Source, source
 from vocabfold.engines.streams import Stream
@@ -148,7 +149,23 @@ def transform(
     elif fold_column is not None:
         raise InputError("fold_column is for the rows of counts with folds; give these as counts=.")
     plan = Plan(book, bool(offset_ids), offsets(book, offset_ids), only_ids, overwrite, folds, is_counted)
+    if spark.is_frame(data):
+        return _of_spark(plan, data, out, preset)
     return _of_frame(plan, data) if out is None else _of_files(plan, data, out, preset, limit)
+
+
+def _of_spark(plan: Plan, data: Any, out: str | os.PathLike[str] | None, preset: str | None) -> Any:
+    """Return a Spark frame like the one given; nothing is run until somebody asks for its rows."""
+    outputs.check_out(data, out, preset, overwrite=plan.overwrite)
+    spark.session_of(data)
+    if plan.folds is None:
+        _check_rows(plan, (spark.fingerprint(data),), spark.NAME)
+    elif plan.fold_column is None:
+        raise InputError(
+            "rows of a Spark frame have no number, by which they were dealt to folds when they were counted; "
+            "count them with a fold_column."
+        )
+    return encode_frame(plan.book, data, plan.offsets, plan.only_ids, plan.folds)
 
 
 def _of_frame(plan: Plan, data: Any) -> Any:

@@ -39,6 +39,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
 class Engine:
     """A DuckDB database in memory, and the temporary folder of one task."""
 
+    huge, text = "HUGEINT", "VARCHAR"  # SQL types
+
     def __init__(self, memory_limit: int | None = None) -> None:
         limit = memory_limit or _machine_memory() // 2
         self._temporary = tempfile.TemporaryDirectory(prefix="vocabfold-", ignore_cleanup_errors=True)

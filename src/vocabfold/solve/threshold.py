@@ -33,14 +33,14 @@ def threshold(
     The borders of `shards` shards per curve (one per rate, if there are fewer rates) come first, with an
     infinite gain; then come at most `n_cuts` cuts of each shard. O(K) queries per round at worst for K rates.
     """
-    borders = [_borders(curve, shards) for curve in curves]
+    ends_of = [borders(curve, shards) for curve in curves]
     first = max(
-        _largest(curve.cum_neg[a : b + 1], curve.cum_pos[a : b + 1]) / of_curve
-        for curve, ends, of_curve in zip(curves, borders, rows, strict=True)
+        largest_gain(curve.cum_neg[a : b + 1], curve.cum_pos[a : b + 1]) / of_curve
+        for curve, ends, of_curve in zip(curves, ends_of, rows, strict=True)
         for a, b in zip(ends, ends[1:], strict=False)
     )
     result = []
-    for curve, ends, of_curve in zip(curves, borders, rows, strict=True):
+    for curve, ends, of_curve in zip(curves, ends_of, rows, strict=True):
         cuts, gains = [ends[1:-1]], [np.full(ends.size - 2, np.inf)]
         for a, b in zip(ends, ends[1:], strict=False):
             part = sweep(
@@ -56,14 +56,14 @@ def threshold(
     return result
 
 
-def _borders(curve: Curve, shards: int) -> NDArray[np.int64]:
+def borders(curve: Curve, shards: int) -> NDArray[np.int64]:
     """Return where the shards of a curve begin and end: all have as many rates, up to one."""
     shards = min(shards, curve.n_rates)
     return np.arange(shards + 1) * curve.n_rates // shards
 
 
 @kernel
-def _largest(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64]) -> float:
+def largest_gain(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64]) -> float:
     """Return the largest gain of a single cut."""
     largest = 0.0
     for cut in range(1, cum_neg.size - 1):

@@ -1,0 +1,172 @@
+"""Codebook + Spark frame -> the frame with ids, as joins; nothing is run until somebody asks for the rows.
+
+Every column is joined with its values. Those of small columns are sent to all workers; of a large column, only
+the values that many rows have, and the rows that are then left have no heavy key, whichever machine they meet
+their value on. Missing, which is often the heaviest, is among those that are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabfold import checks
+from vocabfold.cluster.folds import InFolds
+from vocabfold.cluster.store import ClusterStore
+from vocabfold.cluster.tables import stored
+from vocabfold.codebook import Codebook
+from vocabfold.crossfit import Folds
+from vocabfold.encoding import DIGEST, check_found, holds_ids
+from vocabfold.engines import spark
+from vocabfold.engines.duckdb import Engine
+from vocabfold.engines.spark import Cluster, Frame, literal, spelled
+from vocabfold.errors import InputError
+from vocabfold.loading import SavedStore
+
+_SENT = 2**22  # values of all columns that are sent to every worker,
+_HEAVY = 2**-13  # and of each column beyond, those that have such a share of the rows
+_SALTS = 4096  # keys over which rows are spread that have found their id, or that have no value
+_NO_FOLDS = "CAST(NULL AS MAP<INT, INT>) AS folds"
+_FOREIGN = "'-'"  # the key of a number that the kind of a column cannot hold
+
+
+def encode_frame(
+    book: Codebook, frame: Frame, offsets: Mapping[str, int], only_ids: bool, folds: Folds | None
+) -> Frame:
+    """Return a frame with ids in the place of the values of a codebook's columns."""
+    names, types = zip(*frame.dtypes, strict=True) if frame.columns else ((), ())
+    place = dict(zip(names, range(len(names)), strict=True))
+    _check(book, frame, names, types, folds)
+    keys = {
+        name: _key(types[place[name]], column.kind, f"c{place[name]}") for name, column in book.columns.items()
+    }
+    with Cluster(frame) as cluster:
+        values = _values(cluster, book)
+        pools: dict[str, NDArray[np.int32]] = {}
+        if folds:
+            in_folds = InFolds(cluster, book, values, folds.store.counts)
+            in_folds.check()
+            pools = in_folds.pools()
+            values = _of_columns(cluster.table(in_folds.kept().frame), book.features)
+        sent = _sent(book)
+        fold = f"TRY_CAST(c{place[folds.column]} AS INT)" if folds and folds.column else "CAST(NULL AS INT)"
+        keyed = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys.values()))
+        rows = f"SELECT *, {fold} AS fold, {keyed} FROM {cluster.table(spark.numbered(frame))}"
+        salt = f"concat('-', pmod(xxhash64({', '.join(f'k{i}' for i in range(len(keys)))}), {_SALTS}))"
+        heavy = (book.neg + book.pos) * _HEAVY
+        for i, name in enumerate(book.features):
+            column = values[name] if folds else f"(SELECT *, {_NO_FOLDS} FROM {values[name]})"
+            if name in sent:
+                rows = _joined(rows, column, i)
+            else:
+                rows = _joined(rows, f"(SELECT * FROM {column} WHERE neg + pos >= {heavy} OR value IS NULL)", i)
+                rows = _met(rows, column, i, salt)
+        ids = {
+            name: f"{_id(book, name, i, place[name], pools.get(name))} + {offsets[name]}"
+            for i, name in enumerate(book.features)
+        }
+        wanted = book.features if only_ids else names
+        chosen = ", ".join(
+            f"CAST({ids[name]} AS INT) AS c{i}" if name in ids else f"c{place[name]} AS c{i}"
+            for i, name in enumerate(wanted)
+        )
+        encoded = cluster.frame(f"SELECT {chosen} FROM ({rows})")
+    about = {DIGEST.decode(): book.digest}
+    for i, name in enumerate(wanted):
+        if name in ids:
+            encoded = encoded.withMetadata(f"c{i}", about)
+    return encoded.toDF(*wanted)
+
+
+def _joined(rows: str, column: str, i: int) -> str:
+    """Join rows with values that are sent to all workers, by a key that may be missing."""
+    return (
+        f"SELECT /*+ BROADCAST(m) */ r.*, m.id AS id{i}, m.folds AS folds{i} "
+        f"FROM ({rows}) r LEFT JOIN {column} m ON r.k{i} <=> m.value"
+    )
+
+
+def _met(rows: str, column: str, i: int, salt: str) -> str:
+    """Join the rows that have no id yet with the values of a column, wherever they meet; spread all others."""
+    is_left = f"id{i} IS NULL AND k{i} IS NOT NULL"
+    keys = f"{is_left} AS is_left, CASE WHEN {is_left} THEN k{i} ELSE {salt} END AS spread"
+    return (
+        f"SELECT r.* EXCEPT (id{i}, folds{i}, is_left, spread), coalesce(r.id{i}, m.id) AS id{i}, "
+        f"coalesce(r.folds{i}, m.folds) AS folds{i} FROM (SELECT *, {keys} FROM ({rows})) r "
+        f"LEFT JOIN {column} m ON r.spread = m.value AND r.is_left"
+    )
+
+
+def _id(book: Codebook, name: str, i: int, place: int, pool: NDArray[np.int32] | None) -> str:
+    """Return the expression of the id of a row: its value's, in its fold if folds count, or `other`."""
+    found, other = f"id{i}", str(book.columns[name].other)
+    if pool is not None:
+        found = f"CASE WHEN id{i} IS NOT NULL THEN coalesce(try_element_at(folds{i}, fold), id{i}) END"
+        other = f"coalesce(try_element_at(array({', '.join(map(str, pool[:-1]))}), fold + 1), {pool[-1]})"
+    if book.settings["unseen"] == "error":
+        start = literal(f"column {name!r}: the value ")
+        end = "' is not in the codebook, fitted with unseen=''error'''"
+        value = f"coalesce(CAST(c{place} AS STRING), 'None')"
+        return f"coalesce({found}, CAST(raise_error(concat({start}, {value}, {end})) AS INT))"
+    return f"coalesce({found}, {other})"
+
+
+def _key(type: str, kind: str, column: str) -> str:
+    """Return the expression of a value as the text by which a column of some kind knows it."""
+    found = spark.kind_of(type) or ""
+    value = spark.SPELLINGS[found].read.format(column)
+    if found in (kind, "missing") or {found, kind} <= {"integer", "unsigned"}:
+        return spelled(found, value)
+    # A number is the same value, whatever kind of number, if it can be one of the other kind at all.
+    target = "float" if kind == "float" else "integer"
+    same = f"TRY_CAST({value} AS {spark.SPELLINGS[target].sql})"
+    is_same = f"TRY_CAST({same} AS {spark.SPELLINGS[found].sql}) = {value}"
+    return (
+        f"CASE WHEN {value} IS NULL THEN NULL WHEN {is_same} THEN {spelled(target, same)} ELSE {_FOREIGN} END"
+    )
+
+
+def _values(cluster: Cluster, book: Codebook) -> dict[str, str]:
+    """Return for each column the query for its values: value, id, neg, pos."""
+    if isinstance(book.store, ClusterStore) and book.store.table.session is cluster.session:
+        return _of_columns(cluster.table(book.store.kept.frame), book.features)
+    names, kinds = ["value", "id", "neg", "pos"], {name: column.kind for name, column in book.columns.items()}
+    if isinstance(book.store, SavedStore):
+        return {name: stored(cluster, book.store.files[name], kind, names) for name, kind in kinds.items()}
+    with Engine(book.memory_limit) as engine:
+        return {
+            name: stored(cluster, engine.run(book.store.sql(engine, name)), kind, names)
+            for name, kind in kinds.items()
+        }
+
+
+def _of_columns(table: str, names: Sequence[str]) -> dict[str, str]:
+    """Return the query for each column of a table of all."""
+    return {name: f"(SELECT * FROM {table} WHERE feature = {i})" for i, name in enumerate(names)}
+
+
+def _sent(book: Codebook) -> set[str]:
+    """Return the columns all of whose values are sent to every worker: the smallest ones."""
+    by_size = sorted(book.features, key=lambda name: book.columns[name].n_values)
+    room = np.cumsum([book.columns[name].n_values for name in by_size]) <= _SENT
+    return {name for name, fits in zip(by_size, room, strict=True) if fits}
+
+
+def _check(
+    book: Codebook, frame: Frame, names: Sequence[str], types: Sequence[str], folds: Folds | None
+) -> None:
+    """Refuse a frame that has not all columns of the codebook, once, of their kinds, and not as ids."""
+    needed = [*book.features, *([folds.column] if folds and folds.column else [])]
+    checks.known("column", needed, names, spark.NAME)
+    for name in needed:
+        if names.count(name) > 1:
+            raise InputError(f"{spark.NAME} has the column {name!r} twice; rename one of them.")
+    for name in book.features:
+        if DIGEST.decode() in frame.schema.fields[names.index(name)].metadata:
+            raise holds_ids(name, spark.NAME)
+    of_names = dict(zip(names, types, strict=True))
+    check_found(
+        book, {name: (spark.kind_of(of_names[name]), of_names[name]) for name in book.features}, spark.NAME
+    )
