@@ -3,32 +3,34 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # A process per core, four at most: each compiles kernels of its own and takes half a gigabyte.
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check full bench figures docs format clean
+.PHONY: help demo test check full bench figures setup-system docs format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo ## fold a year of flights: rows, codebook, ids
 	mkdir -p build
 	$(BIN)/vocabfold demo --out build/demo --force
 
 test: $(VENV)/.test ## run the tests, some minutes
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not spark"
+	$(BIN)/python -m pytest -m "spark and not slow"
 
 check: $(VENV)/.test ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-full: test ## + the slow tests, the examples with torch, and all tests without the compiler
+full: setup-system test ## + the slow tests (clusters of Spark), the examples with torch, and no compiler
 	$(PIP) install torch==2.13.0
 	$(BIN)/python -m pytest tests/test_docs.py -k "example"
-	$(BIN)/python -m pytest -m slow
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit"
+	VOCABFOLD_FULL=1 $(BIN)/python -m pytest -m slow
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit and not spark"
 
 bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.speed.run --small
@@ -48,6 +50,13 @@ figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an
 	$(BIN)/python -m benchmarks.transform.run
 	$(BIN)/python -m benchmarks.transform.run --rows 37000000 --repeats 1
 	$(BIN)/python -m benchmarks.transform.report
+
+setup-system: ## install what tests need beside Python: Java for Spark (Debian's package)
+	@if $(PYTHON) tests/java.py; then :; \
+	elif command -v apt-get > /dev/null; then $(SUDO) apt-get update -qq && \
+	$(SUDO) apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless > /dev/null && \
+	$(PYTHON) tests/java.py; \
+	else echo "no Java 17 and no apt-get here: install Java 17 or newer, or the tests on Spark are not run"; fi
 
 docs: $(VENV)/.test ## write docs/cli.md from the commands
 	$(BIN)/python docs/make_cli.py

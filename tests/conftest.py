@@ -1,11 +1,16 @@
-"""Tolerances, and tables of counts for all tests."""
+"""Tolerances, tables of counts, and a session of Spark for all tests."""
 
+import os
+import sys
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+import java
 import vocabfold as vf
 
 EXACT = 1e-12  # of I(X;C): what an exact solver may miss
@@ -42,3 +47,60 @@ def giant_and_many(n_values):
     pos = rng.binomial(rows, rng.uniform(0.499, 0.501, n_values))
     giant = 2**52 - 2**40
     return np.array([giant, *(rows - pos), 0]), np.array([0, *pos, giant])
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave tests out that need a session of Spark, if there is no Java; `make full` does not accept that."""
+    needing = [item for item in items if "spark" in item.fixturenames or item.get_closest_marker("java")]
+    if needing and java.home() is None:
+        if os.environ.get("VOCABFOLD_FULL"):
+            raise pytest.UsageError(java.NOT_RUN)
+        config.hook.pytest_deselected(items=needing)
+        items[:] = [item for item in items if item not in needing]
+        config.stash[_NOT_RUN] = True
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.stash.get(_NOT_RUN, False):
+        terminalreporter.write_line(java.NOT_RUN, yellow=True)
+
+
+_NOT_RUN = pytest.StashKey()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """Return a session on this machine, with two workers in one process."""
+    with session("local[2]", tmp_path_factory.mktemp("spark")) as found:
+        yield found
+
+
+@contextmanager
+def session(master, folder, **options):
+    """Yield a session that leaves nothing behind but in a folder."""
+    os.environ["JAVA_HOME"] = java.home()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.warehouse.dir": str(folder),
+        "spark.driver.host": "localhost",
+        # Tables of a few rows: to compile queries would take longer than to run them.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.driver.extraJavaOptions": "-Dlog4j2.level=off",
+    } | options
+    builder = SparkSession.builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    try:
+        yield made
+    finally:
+        made.stop()

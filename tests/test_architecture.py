@@ -88,6 +88,7 @@ ALLOWED = {
         *("kinds", "cluster.store", "cluster.shards"),
     },
     "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
+    "spark": {"errors", "engines", "counts", "counting", "codebook", "loading", "fitting"},
     "members": {"errors", "progress", "engines", "columns", "codebook"},
     "arrays": {"errors", "checks", "kinds", "engines", "survey"},
     "estimator": {

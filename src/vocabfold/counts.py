@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +27,7 @@ from vocabfold import checks, storage
 from vocabfold.cluster.tables import ClusterPart, ClusterTable
 from vocabfold.cluster.writing import write
 from vocabfold.engines.duckdb import Engine, parquet, parse_memory
+from vocabfold.engines.spark import session_of
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.kinds import KINDS
 from vocabfold.progress import track
@@ -57,7 +58,7 @@ class Part:
     integers: str = "BIGINT"  # the SQL type of neg and pos
     folder: TemporaryFolder | None = None  # in which some of the files are
     is_by_fold: bool = False
-    session: ClassVar[None] = None  # of Spark: these are not on a cluster
+    session: Any = None  # of Spark, if they are to be used there
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle outlives temporary files, and travels to other machines.
@@ -65,7 +66,7 @@ class Part:
             name: pq.read_table(table) if isinstance(table, list) else table
             for name, table in self.tables.items()
         }
-        return vars(self) | {"tables": tables, "folder": None}
+        return vars(self) | {"tables": tables, "folder": None, "session": None}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -318,7 +319,9 @@ class Counts:
         return self.features
 
 
-def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None = None) -> Counts:
+def load_counts(
+    path: str | os.PathLike[str], *, memory_limit: int | str | None = None, spark: Any = None
+) -> Counts:
     """Load counts from the folder to which `Counts.save` wrote them.
 
     Parameters
@@ -327,6 +330,9 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
         The folder. It must stay in place: columns are read when they are needed.
     memory_limit : int or str, optional
         As for `count`.
+    spark : SparkSession, optional
+        Where to add and fit the counts, if they are too many for this machine: files beyond 64 MiB are read by
+        the workers, so the folder must be on a file system that they share.
 
     Returns
     -------
@@ -337,6 +343,7 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
     CodebookError
         The folder is missing, damaged, changed by hand, or newer than this release.
     """
+    session = None if spark is None else session_of(spark)
     folder, header, origin = storage.load(path, storage.COUNTS)
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}
@@ -359,7 +366,7 @@ def load_counts(path: str | os.PathLike[str], *, memory_limit: int | str | None 
         is_valid = False
     if not is_valid:
         raise CodebookError(f"{folder / storage.COUNTS.header} is not valid: a field is missing or absurd.")
-    part = Part(files, kinds, numbers["units_per_row"], is_by_fold=numbers["folds"] > 0)
+    part = Part(files, kinds, numbers["units_per_row"], is_by_fold=numbers["folds"] > 0, session=session)
     return Counts(
         kinds=kinds,
         label=header["label"],

@@ -25,7 +25,7 @@ from vocabfold.engines.spark import Cluster, Frame, literal, spelled
 from vocabfold.errors import InputError
 from vocabfold.loading import SavedStore
 
-_SENT = 2**22  # values of all columns that are sent to every worker,
+_SENT = 2**20  # values of all columns that are sent to every worker,
 _HEAVY = 2**-13  # and of each column beyond, those that have such a share of the rows
 _SALTS = 4096  # keys over which rows are spread that have found their id, or that have no value
 _NO_FOLDS = "CAST(NULL AS MAP<INT, INT>) AS folds"
@@ -53,16 +53,17 @@ def encode_frame(
         sent = _sent(book)
         fold = f"TRY_CAST(c{place[folds.column]} AS INT)" if folds and folds.column else "CAST(NULL AS INT)"
         keyed = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys.values()))
-        rows = f"SELECT *, {fold} AS fold, {keyed} FROM {cluster.table(spark.numbered(frame))}"
-        salt = f"concat('-', pmod(xxhash64({', '.join(f'k{i}' for i in range(len(keys)))}), {_SALTS}))"
+        salt = f"pmod(xxhash64({', '.join(keys.values())}), {_SALTS}) AS salt"
+        rows = f"SELECT *, {fold} AS fold, {keyed}, {salt} FROM {cluster.table(spark.numbered(frame))}"
         heavy = (book.neg + book.pos) * _HEAVY
-        for i, name in enumerate(book.features):
+        # Columns that are sent come first: their texts are gone when rows have to move for the others.
+        for i, name in sorted(enumerate(book.features), key=lambda item: item[1] not in sent):
             column = values[name] if folds else f"(SELECT *, {_NO_FOLDS} FROM {values[name]})"
             if name in sent:
                 rows = _joined(rows, column, i)
             else:
                 rows = _joined(rows, f"(SELECT * FROM {column} WHERE neg + pos >= {heavy} OR value IS NULL)", i)
-                rows = _met(rows, column, i, salt)
+                rows = _met(rows, column, i)
         ids = {
             name: f"{_id(book, name, i, place[name], pools.get(name))} + {offsets[name]}"
             for i, name in enumerate(book.features)
@@ -88,10 +89,10 @@ def _joined(rows: str, column: str, i: int) -> str:
     )
 
 
-def _met(rows: str, column: str, i: int, salt: str) -> str:
+def _met(rows: str, column: str, i: int) -> str:
     """Join the rows that have no id yet with the values of a column, wherever they meet; spread all others."""
     is_left = f"id{i} IS NULL AND k{i} IS NOT NULL"
-    keys = f"{is_left} AS is_left, CASE WHEN {is_left} THEN k{i} ELSE {salt} END AS spread"
+    keys = f"{is_left} AS is_left, CASE WHEN {is_left} THEN k{i} ELSE concat('-', salt) END AS spread"
     return (
         f"SELECT r.* EXCEPT (id{i}, folds{i}, is_left, spread), coalesce(r.id{i}, m.id) AS id{i}, "
         f"coalesce(r.folds{i}, m.folds) AS folds{i} FROM (SELECT *, {keys} FROM ({rows})) r "

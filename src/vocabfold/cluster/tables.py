@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vocabfold.engines.spark import Cluster, Frame, Kept, from_texts, spelled, to_texts
+from vocabfold.engines.spark import Cluster, Frame, Kept, from_texts, read_parquet, spelled, to_texts
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS
 
@@ -146,9 +146,8 @@ class ClusterTable:
 def stored(cluster: Cluster, table: pa.Table | list[Path], kind: str, names: Sequence[str]) -> str:
     """Return the query for a table of values of a kind, spelled; `names` are the columns that are wanted."""
     if isinstance(table, list) and sum(path.stat().st_size for path in table) > _SENT:
-        paths = [path.absolute().as_uri() for path in table]
         chosen = [spelled(kind, "value") + " AS value" if name == "value" else name for name in names]
-        return f"(SELECT {', '.join(chosen)} FROM {cluster.table(cluster.session.read.parquet(*paths))})"
+        return f"(SELECT {', '.join(chosen)} FROM {cluster.table(read_parquet(cluster.session, table))})"
     held = pa.concat_tables(pq.read_table(path) for path in table) if isinstance(table, list) else table
     held = held.select(list(names))
     return cluster.table(held.set_column(0, "value", to_texts(held["value"], kind)))

@@ -11,11 +11,12 @@ from __future__ import annotations
 import datetime
 import re
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,7 @@ _KINDS = {
     "timestamp_ntz": "timestamp",
     "void": "missing",
 }
+_TYPES = {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
 
 Frame = Any  # a DataFrame of Spark, classic or Connect
 
@@ -146,11 +148,19 @@ class Cluster:
     def table(self, data: Any) -> str:
         """Return the placeholder by which queries find a frame or an Arrow table."""
         if isinstance(data, pa.Table):
-            with _explained():
-                data = self.session.createDataFrame(data.combine_chunks())
+            data = self._sent(data)
         name = f"table_{len(self._frames)}"
-        self._frames[name] = data
+        # Spark makes a view of it for the query, drops the view, and with it what is kept of the same query, be
+        # that ours or the caller's; with a condition it is another query.
+        self._frames[name] = data.where("true")
         return f"{{{name}}}"
+
+    def _sent(self, table: pa.Table) -> Frame:
+        with _explained():
+            if table.num_rows:
+                return self.session.createDataFrame(table.combine_chunks())  # an empty chunk would end it
+            nulls = [f"CAST(NULL AS {_TYPES[field.type]}) AS {field.name}" for field in table.schema]
+            return self.session.sql(f"SELECT {', '.join(nulls)} FROM range(0)")
 
     def variable(self, name: str, value: object) -> str:
         """Return the expression of a value."""
@@ -164,15 +174,23 @@ class Cluster:
 class Kept:
     """A frame whose rows stay on the cluster, once they are computed, for as long as this object lives."""
 
+    _holders: ClassVar[Counter[tuple[int, int]]] = Counter()
+
     def __init__(self, frame: Frame) -> None:
         with _explained():
             self.frame = frame.persist()
-        weakref.finalize(self, _release, self.frame).atexit = False
+            query = (id(frame.sparkSession), frame.semanticHash())
+        self._holders[query] += 1
+        weakref.finalize(self, _release, self.frame, query).atexit = False
 
 
-def _release(frame: Frame) -> None:
-    with suppress(Exception):  # the session may be gone, and its frames with it
-        frame.unpersist()
+def _release(frame: Frame, query: tuple[int, int]) -> None:
+    """Release what a frame keeps; Spark keeps the rows of a query once, however many frames ask for them."""
+    Kept._holders[query] -= 1
+    if not Kept._holders[query]:
+        del Kept._holders[query]
+        with suppress(Exception):  # the session may be gone, and its frames with it
+            frame.unpersist()
 
 
 def literal(value: object) -> str:
@@ -296,8 +314,7 @@ def in_groups(
 
 
 def _schema(schema: pa.Schema) -> str:
-    names = {pa.int32(): "INT", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
-    return ", ".join(f"{field.name} {names[field.type]}" for field in schema)
+    return ", ".join(f"{field.name} {_TYPES[field.type]}" for field in schema)
 
 
 @contextmanager
@@ -319,15 +336,22 @@ def _first_line(error: Exception) -> str:
     text = str(error).strip()
     if "No module named" in text:
         return (
-            "this step runs Python on the workers, and theirs lacks vocabfold or what it needs; install it there, "
-            "and set PYSPARK_PYTHON to that Python before the session starts"
+            "this step runs Python on the workers, and theirs lacks vocabfold or what it needs; install it "
+            "there, and set PYSPARK_PYTHON to that Python before the session starts"
         )
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] ([^\n]*?)\.? SQLSTATE", text)
     return (raised[1] if raised else text.split("\n")[0])[:_MAX_MESSAGE].rstrip(".") or type(error).__name__
+
+
+def read_parquet(session: Any, paths: Iterable[Path]) -> Frame:
+    """Return Parquet files as a frame; the workers must have them under the same paths."""
+    escaped = [re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path.absolute())) for path in paths]  # none is a pattern
+    with _explained():
+        return session.read.parquet(*(f"file://{path}" for path in escaped))
 
 
 def write_parquet(frame: Frame, folder: Path, by: str, file_rows: int) -> None:
     """Write a frame to Parquet files in a folder, one folder inside it for each number in a column."""
     options = {"compression": "zstd", "maxRecordsPerFile": file_rows}
     with _explained():
-        frame.write.partitionBy(by).options(**options).parquet(folder.absolute().as_uri())
+        frame.write.partitionBy(by).options(**options).parquet(f"file://{folder.absolute()}")

@@ -1,0 +1,287 @@
+"""The door for Spark: an Estimator and a Model of pyspark.ml, for its Pipelines.
+
+`vf.count`, `vf.fit`, `vf.fit_transform` and `Codebook.transform` take frames of Spark as they are; this is for
+whoever works with stages that are fitted, saved and loaded together.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vocabfold.codebook import Codebook
+from vocabfold.counting import count
+from vocabfold.counts import Counts
+from vocabfold.engines.spark import fingerprint, numbered, session_of
+from vocabfold.errors import InputError, MissingDependency
+from vocabfold.fitting import check_options, check_training, fit
+from vocabfold.loading import load
+
+try:
+    from pyspark import keyword_only
+    from pyspark.ml import Estimator, Model
+    from pyspark.ml.param import Param, Params, TypeConverters
+    from pyspark.ml.param.shared import HasInputCols, HasLabelCol, HasOutputCols, HasWeightCol
+    from pyspark.ml.util import (
+        DefaultParamsReadable,
+        DefaultParamsReader,
+        DefaultParamsWritable,
+        DefaultParamsWriter,
+        MLReadable,
+        MLReader,
+        MLWritable,
+        MLWriter,
+    )
+    from pyspark.sql import DataFrame
+except ImportError as missing:
+    raise MissingDependency("vocabfold.spark needs pyspark: pip install 'vocabfold[spark]'.") from missing
+
+_CODEBOOK = "codebook"  # the folder in that of a saved model
+
+
+def _anything(value: Any) -> Any:
+    """Take a parameter as it is: `vf.fit` says what is wrong with it."""
+    return value
+
+
+class _Shared(HasInputCols, HasOutputCols):
+    """What the estimator and its model are both told."""
+
+    offsetIds: Param[bool] = Param(
+        Params._dummy(), "offsetIds", "number the ids over all columns", TypeConverters.toBoolean
+    )
+
+    def getOffsetIds(self) -> bool:
+        """Return whether ids are numbered over all columns."""
+        return bool(self.getOrDefault(self.offsetIds))
+
+
+def _param(name: str, doc: str) -> Param[Any]:
+    return Param(Params._dummy(), name, doc, _anything)
+
+
+class VocabularyCompressor(
+    Estimator["VocabularyCompressorModel"],
+    _Shared,
+    HasLabelCol,
+    HasWeightCol,
+    DefaultParamsReadable["VocabularyCompressor"],
+    DefaultParamsWritable,
+):
+    """Fold the values of columns into at most `budget` ids; an Estimator of pyspark.ml.
+
+    Parameters
+    ----------
+    inputCols : list of str, optional
+        The columns to fold; by default every text column.
+    outputCols : list of str, optional
+        Where their ids go; by default to the place of the values.
+    labelCol : str
+        The column with two values, "label" by default; `positive` as for `vf.count`.
+    weightCol : str, optional
+        The weight of each row.
+    foldCol : str, optional
+        The fold of each row, 0, 1, 2, ... With it, the model encodes the frame that it was fitted on out of
+        fold, as `vf.fit_transform` does, so that the later stages of a Pipeline are not handed its labels.
+    budget : int or "auto"
+        Ids in all.
+    offsetIds : bool
+        Number the ids over all columns.
+    aim, method, allocation, smoothing, minCount, privateMin, tail, unseen, epsilon, shards, seed
+        As for `vf.fit`; with a `foldCol`, minCount is 1 by default.
+    """
+
+    foldCol = _param("foldCol", "column with the fold of each row")
+    positive = _param("positive", "the value of the label that is positive")
+    budget = _param("budget", "ids in all, or 'auto'")
+    aim = _param("aim", "model or information")
+    method = _param("method", "as for vf.fit")
+    allocation = _param("allocation", "as for vf.fit")
+    smoothing = _param("smoothing", "as for vf.fit")
+    minCount = _param("minCount", "rows below which values are pooled")
+    privateMin = _param("privateMin", "the fewest rows that earn a value an id of its own")
+    tail = _param("tail", "ids for each column that has a tail, on average")
+    unseen = _param("unseen", "other, own or error")
+    epsilon = _param("epsilon", "as for vf.fit")
+    shards = _param("shards", "as for vf.fit")
+    seed = _param("seed", "as for vf.fit")
+
+    @keyword_only
+    def __init__(
+        self,
+        *,
+        inputCols: list[str] | None = None,
+        outputCols: list[str] | None = None,
+        labelCol: str = "label",
+        weightCol: str | None = None,
+        foldCol: str | None = None,
+        positive: Any = None,
+        budget: int | str | None = None,
+        offsetIds: bool = False,
+        aim: str = "model",
+        method: str = "exact",
+        allocation: str = "joint",
+        smoothing: float | str | None = None,
+        minCount: int | None = None,
+        privateMin: int = 30,
+        tail: int = 8,
+        unseen: str = "other",
+        epsilon: float = 0.1,
+        shards: int = 1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self._setDefault(
+            labelCol="label",
+            offsetIds=False,
+            aim="model",
+            method="exact",
+            allocation="joint",
+            privateMin=30,
+            tail=8,
+            unseen="other",
+            epsilon=0.1,
+            shards=1,
+            seed=0,
+        )
+        self.setParams(**self._input_kwargs)  # type: ignore[attr-defined]
+
+    def setParams(self, **given: Any) -> VocabularyCompressor:
+        """Set parameters by name; None leaves one as it is."""
+        unknown = [name for name in given if not self.hasParam(name)]
+        if unknown:
+            raise InputError(f"VocabularyCompressor has no parameter {unknown[0]!r}.")
+        self._set(**given)
+        return self
+
+    def _told(self, name: str) -> Any:
+        return self.getOrDefault(name) if self.isDefined(name) else None
+
+    def _fit(self, dataset: DataFrame) -> VocabularyCompressorModel:
+        session_of(dataset)
+        budget, fold_column = self._told("budget"), self._told("foldCol")
+        if budget is None:
+            raise InputError("budget is missing: give a number of ids, or 'auto'.")
+        names = ("aim", "method", "allocation", "smoothing", "tail", "unseen", "epsilon", "shards", "seed")
+        options = {name: self._told(name) for name in names}
+        options["private_min"], options["min_count"] = self._told("privateMin"), self._told("minCount")
+        if fold_column and options["min_count"] is None:
+            options["min_count"] = 1
+        check_options(budget, **options)
+        if fold_column:
+            check_training(options["unseen"], options["min_count"], options["method"])
+        counts = count(
+            dataset,
+            self.getLabelCol(),
+            self._told("inputCols"),
+            positive=self._told("positive"),
+            weight=self._told("weightCol"),
+            fold_column=fold_column,
+        )
+        outputs = self._told("outputCols")
+        if outputs and len(outputs) != len(counts.features):
+            raise InputError(
+                f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one for each."
+            )
+        model = VocabularyCompressorModel(fit(counts, budget, **options), counts if fold_column else None)
+        return self._copyValues(model)
+
+
+class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressorModel"], MLWritable):
+    """A codebook as a Transformer of pyspark.ml.
+
+    Attributes
+    ----------
+    codebook : Codebook
+        What was fitted.
+    """
+
+    def __init__(self, codebook: Codebook | None = None, counts: Counts | None = None) -> None:
+        super().__init__()
+        self._setDefault(offsetIds=False)
+        self._codebook = codebook
+        self._counts = counts  # by fold, of the frame that it was fitted on
+
+    @property
+    def codebook(self) -> Codebook:
+        """What was fitted."""
+        assert self._codebook is not None
+        return self._codebook
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        book, is_offset = self.codebook, self.getOffsetIds()
+        session_of(dataset)
+        is_fitted = self._counts is not None and book.knows((fingerprint(dataset),))
+        counts = self._counts if is_fitted else None
+        outputs = self.getOutputCols() if self.isSet("outputCols") else None
+        if not outputs:
+            encoded: DataFrame = book.transform(dataset, offset_ids=is_offset, counts=counts)
+            return encoded
+        return _beside(dataset, book, dict(zip(book.features, outputs, strict=True)), is_offset, counts)
+
+    def write(self) -> MLWriter:
+        """Return what saves the model; its folder holds a codebook that `vf.load` reads."""
+        return _Writer(self)
+
+    @classmethod
+    def read(cls) -> MLReader[VocabularyCompressorModel]:
+        """Return what loads a model."""
+        return _Reader()
+
+
+def _beside(
+    dataset: DataFrame, book: Codebook, outputs: dict[str, str], is_offset: bool, counts: Counts | None
+) -> DataFrame:
+    """Return a frame with ids in columns of their own, after all others."""
+    names = dataset.columns
+    taken = [name for name in outputs.values() if name in names]
+    if taken or len(set(outputs.values())) < len(outputs):
+        wrong = (taken or list(outputs.values()))[0]
+        raise InputError(f"outputCols must be new names, each given once; {wrong!r} is not.")
+    # The values go to columns at the end, ids take their place, and in the end the two change places.
+    first = numbered(dataset)
+    place = {name: names.index(name) for name in outputs}
+    values = [f"c{i} AS c{len(names) + j}" for j, i in enumerate(place.values())]
+    doubled = first.selectExpr("*", *values).toDF(*names, *outputs.values())
+    encoded = numbered(book.transform(doubled, offset_ids=is_offset, counts=counts))
+    swapped = {i: len(names) + j for j, i in enumerate(place.values())}
+    order = [swapped.get(i, i) for i in range(len(names))] + list(place.values())
+    chosen: DataFrame = encoded.select(*[f"c{i}" for i in order]).toDF(*names, *outputs.values())
+    return chosen
+
+
+class _Writer(MLWriter):
+    """Writes the parameters as Spark does, and the codebook beside them."""
+
+    def __init__(self, model: VocabularyCompressorModel) -> None:
+        super().__init__()
+        self._model = model
+
+    def saveImpl(self, path: str) -> None:
+        folder = _local(path)
+        DefaultParamsWriter.saveMetadata(self._model, path, self.sparkSession)
+        if not (folder / "metadata").exists():
+            raise InputError(f"{path!r} is not a folder of this machine to Spark; give one as file:///...")
+        self._model.codebook.save(folder / _CODEBOOK)
+
+
+class _Reader(MLReader["VocabularyCompressorModel"]):
+    """Reads what the writer wrote."""
+
+    def load(self, path: str) -> VocabularyCompressorModel:
+        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
+        model = VocabularyCompressorModel(load(_local(path) / _CODEBOOK))
+        model._resetUid(metadata["uid"])
+        DefaultParamsReader.getAndSetParams(model, metadata)
+        return model
+
+
+def _local(path: str) -> Path:
+    """Return a path as this machine has it: codebooks are not written to object stores yet."""
+    scheme, found, rest = path.partition("://")
+    if found and scheme != "file":
+        raise InputError(
+            f"{path!r} is on {scheme}, and codebooks are saved to folders; give one that the driver and "
+            "the workers share."
+        )
+    return Path(rest if found else path.removeprefix("file:"))

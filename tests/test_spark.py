@@ -1,0 +1,315 @@
+"""On Spark: the same counts, the same codebook, the same ids as on one machine, and where they stay."""
+
+import datetime
+import gc
+import logging
+import sys
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vocabfold as vf
+from vocabfold.cluster import encoding, writing
+from vocabfold.engines.spark import is_frame
+
+pytestmark = pytest.mark.spark
+
+TEXT = "it's a `col`.{x}"
+FEATURES = [TEXT, "number", "share", "flag", "day", "instant", "nothing"]
+
+
+def generated(n_rows, seed=0):
+    """Rows of all kinds, with values and names that are hard to quote, and missing ones."""
+    rng = np.random.default_rng(seed)
+
+    def few(n):
+        return np.minimum(rng.zipf(1.4, n_rows), n).tolist()
+
+    begin = datetime.datetime(1969, 12, 31, 23, 59)
+    columns = {
+        "row": pa.array(range(n_rows)),
+        TEXT: pa.array([None if i == 2 else f"\\'{i}`é{{}} --" for i in few(99)], pa.string()),
+        "number": pa.array([None if i == 5 else 40 - 13 * i for i in few(60)], pa.int32()),
+        "share": pa.array([None if i == 3 else float("nan") if i == 4 else (i - 2) / 3 for i in few(50)]),
+        "flag": pa.array([None if i == 3 else i % 2 == 0 for i in few(5)]),
+        "day": pa.array([begin.date() + datetime.timedelta(20 - i) for i in few(70)]),
+        "instant": pa.array([begin + datetime.timedelta(microseconds=77_777_777 * i) for i in few(70)]),
+        "nothing": pa.nulls(n_rows),
+        "fold": pa.array(rng.integers(0, 4, n_rows)),
+        "weight": pa.array(rng.integers(0, 9, n_rows) / 8),
+        "click": pa.array(rng.integers(0, 4, n_rows) == 0),
+    }
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return generated(3000)
+
+
+@pytest.fixture(scope="module")
+def frame(spark, table, tmp_path_factory):
+    from pyspark.sql.functions import lit
+
+    rows = read(spark, table, tmp_path_factory.mktemp("rows"))
+    return rows.withColumn("nothing", lit(None))  # Parquet has no such type
+
+
+def read(spark, table, folder):
+    pq.write_table(table, folder / "rows.parquet", row_group_size=500)
+    return spark.read.parquet(str(folder / "rows.parquet"))
+
+
+def in_order(frame):
+    return frame.toArrow().sort_by("row")
+
+
+def assert_same_ids(encoded, expected, features=FEATURES):
+    got = in_order(encoded)
+    assert got.column_names == expected.column_names
+    for name in features:
+        assert got[name].type == pa.int32()
+        assert got[name].to_pylist() == expected[name].to_pylist(), name
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"weight": "weight"}, marks=pytest.mark.slow),
+        {"fold_column": "fold", "weight": "weight"},
+    ],
+    ids=str,
+)
+def test_the_codebook_has_the_digest_of_the_one_made_here(table, frame, options):
+    here, there = (vf.count(rows, "click", FEATURES, **options) for rows in (table, frame))
+    assert (there.neg, there.pos, there.units_per_row) == (here.neg, here.pos, here.units_per_row)
+    assert there.kinds == here.kinds
+    assert there.n_values == here.n_values
+    for settings in (
+        {"aim": "model"},
+        {"aim": "information", "min_count": 4, "unseen": "own"},
+        {"aim": "information", "method": "hashing", "allocation": "uniform"},
+        {"aim": "information", "method": "frequency"},
+    ):
+        book, expected = vf.fit(there, 60, **settings), vf.fit(here, 60, **settings)
+        assert book.columns == expected.columns, settings
+        assert book.digest == expected.digest, settings
+    for name in FEATURES:
+        assert there[name].equals(here[name])
+        assert book[name].equals(expected[name])
+
+
+def test_counts_are_those_of_a_loop(table, frame):
+    rows = table.to_pylist()
+    negative = Counter(row["number"] for row in rows if not row["click"])
+    positive = Counter(row["number"] for row in rows if row["click"])
+    found = vf.count(frame, "click", "number")["number"].to_pylist()
+    assert {row["value"]: (row["neg"], row["pos"]) for row in found} == {
+        value: (negative[value], positive[value]) for value in negative | positive
+    }
+
+
+def test_partitions_and_their_order_change_nothing(frame):
+    digests = {
+        vf.fit(vf.count(rows, "click", FEATURES[:3]), 30).digest
+        for rows in (frame, frame.coalesce(1), frame.repartition(5).orderBy("share"))
+    }
+    assert len(digests) == 1
+
+
+def test_days_are_added_wherever_they_are(spark, table, frame, tmp_path):
+    expected = vf.fit(vf.count(table, "click", FEATURES), 60).digest
+    days = [vf.count(frame.where(f"row % 3 = {day}"), "click", FEATURES) for day in (0, 1)]
+    days[1].save(tmp_path / "tuesday")
+    here = vf.count(table.take(np.arange(2, 3000, 3)), "click", FEATURES[::-1])
+    monday, tuesday = days[0], vf.load_counts(tmp_path / "tuesday", spark=spark)
+    assert tuesday.cluster is not None
+    assert vf.fit(monday + tuesday + here, 60).digest == expected
+    assert vf.fit(sum([tuesday, monday, here]), 60).digest == expected
+    monday.save(tmp_path / "monday")
+    on_one_machine = vf.load_counts(tmp_path / "monday") + vf.load_counts(tmp_path / "tuesday") + here
+    assert vf.fit(on_one_machine, 60).digest == expected
+
+
+def test_the_workers_write_several_files_per_column(frame, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_FILE_ROWS", 20)
+    book = vf.fit(vf.count(frame, "click", FEATURES), 60, min_count=1)
+    book.save(tmp_path / "book")
+    assert len(list((tmp_path / "book").glob("*.parquet"))) > 2 * len(FEATURES)
+    loaded = vf.load(tmp_path / "book")
+    assert loaded.digest == book.digest
+    for name in FEATURES:
+        assert loaded[name].equals(book[name])
+    expected = vf.fit(vf.count(table, "click", FEATURES), 60, min_count=1)
+    new = generated(500, seed=1)
+    assert loaded.transform(new).equals(expected.transform(new))
+    book.save(tmp_path / "book")  # over itself
+    assert vf.load(tmp_path / "book").digest == book.digest
+    assert not list((tmp_path / "book").glob("unfinished-*"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"aim": "information"},
+        {"aim": "information", "shards": 5, "min_count": 4},
+        {"shards": 3, "smoothing": 2, "allocation": "uniform"},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*shards are more than epsilon")
+def test_threshold_cuts_as_one_process_does(table, frame, settings, caplog):
+    features = FEATURES[:2]
+    here, there = (vf.count(rows, "click", features, weight="weight") for rows in (table, frame))
+    with caplog.at_level(logging.INFO, "vocabfold"):
+        book = vf.fit(there, 30, method="threshold", **settings)
+    expected = vf.fit(here, 30, method="threshold", **settings)
+    assert book.columns == expected.columns
+    assert book.digest == expected.digest
+    assert "pairs in one of them" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("sent", "settings"),
+    [
+        (2**20, {}),
+        (5, {"aim": "information", "min_count": 3}),
+        pytest.param(5, {}, marks=pytest.mark.slow),
+        pytest.param(2**20, {"aim": "information", "min_count": 3}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_frames_are_encoded_as_here(table, frame, sent, settings, monkeypatch, tmp_path):
+    monkeypatch.setattr(encoding, "_SENT", sent)
+    monkeypatch.setattr(encoding, "_HEAVY", 1 / 8)
+    older, rows = table.slice(0, 1500), frame.where("row < 1500")
+    here = vf.count(older, "click", FEATURES, fold_column="fold")
+    there = vf.count(rows, "click", FEATURES, fold_column="fold")
+    expected, book = vf.fit(here, 50, **settings), vf.fit(there, 50, **settings)
+    assert_same_ids(book.transform(frame, offset_ids=True), expected.transform(table, offset_ids=True))
+    expected.save(tmp_path / "book")
+    loaded = vf.load(tmp_path / "book")
+    only = loaded.transform(frame.drop("click"), only_ids=True)
+    assert only.columns == FEATURES
+    in_folds = expected.transform(older, counts=here)
+    assert_same_ids(book.transform(rows, counts=there), in_folds)
+    assert_same_ids(loaded.transform(rows, counts=here), in_folds)
+
+
+def test_training_rows_are_encoded_out_of_fold(table, frame):
+    book, encoded = vf.fit_transform(frame, "click", 50, features=FEATURES, fold_column="fold")
+    expected, rows = vf.fit_transform(table, "click", 50, features=FEATURES, fold_column="fold")
+    assert book.digest == expected.digest
+    assert book.gain == pytest.approx(expected.gain, abs=1e-12)
+    assert_same_ids(encoded, rows)
+    assert encoded.schema["number"].metadata == {"vocabfold.digest": book.digest}
+    with pytest.raises(vf.InputError, match="column .* of the Spark frame holds ids already"):
+        book.transform(encoded)
+    with pytest.warns(UserWarning, match="the Spark frame seems to be what the codebook was fitted on"):
+        book.transform(frame)
+
+
+def test_numbers_are_found_by_value(spark, frame):
+    book = vf.fit(vf.count(frame, "click", ["number", "share"]), 60, aim="information")
+    rows = spark.sql(
+        "SELECT * FROM VALUES (CAST(27 AS DOUBLE), 0), (27.5D, 1), (NULL, -1), (1e300D, 9007199254740993), "
+        "(CAST('NaN' AS DOUBLE), NULL) AS t(number, share)"
+    )
+    found = book.transform(rows).toArrow()
+    for name, values in (("number", [27, 27.5, None, 1e300, None]), ("share", [0, 1, -1, 2**53 + 1, None])):
+        assert found[name].to_pylist() == book.ids(name, pa.array(values)).tolist()
+
+
+def test_an_unseen_value_is_an_error_if_it_is_to_be(spark, frame):
+    book = vf.fit(vf.count(frame, "click", "day"), 10, aim="information", unseen="error")
+    rows = spark.sql("SELECT DATE'2024-02-29' AS day")
+    with pytest.raises(Exception, match="column 'day': the value 2024-02-29 is not in the codebook"):
+        book.transform(rows).collect()
+
+
+def test_rows_that_are_new_are_judged_as_here(table, frame):
+    book = vf.fit(vf.count(table.slice(0, 1000), "click", FEATURES), 40)
+    assert book.evaluate(frame.where("row >= 1000")) == book.evaluate(table.slice(1000))
+
+
+def test_the_number_of_jobs_does_not_depend_on_the_columns(spark, frame):
+    def n_jobs(features):
+        group = f"{len(features)} columns"
+        spark.sparkContext.setJobGroup(group, group)
+        vf.fit(vf.count(frame, "click", features), 40)
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        return len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
+
+    assert n_jobs(FEATURES) == n_jobs(FEATURES[:2])
+
+
+def test_what_was_kept_is_released(spark, frame):
+    gc.collect()
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    counts = vf.count(frame, "click", ["number", "share"], fold_column="fold")
+    again = vf.count(frame, "click", ["number", "share"], fold_column="fold")  # the same query, kept once
+    del again
+    gc.collect()
+    book, encoded = vf.fit(counts, 20), None
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() > before
+    encoded = book.transform(frame, counts=counts).count()
+    assert encoded == 3000
+    del counts, book
+    gc.collect()
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rows: vf.count(rows, "clack"), "column 'clack' .* is not in the Spark frame"),
+        (lambda rows: vf.count(rows, "number"), "label 'number' is missing in"),
+        (lambda rows: vf.count(rows, "click", folds=5), "name a column with the fold of each row"),
+        (lambda rows: vf.count(rows, "click", weight=TEXT), "must hold numbers, got text"),
+        (lambda rows: vf.count(rows, "click", preset="criteo"), "preset is for text files"),
+        (lambda rows: vf.count(rows, "click", ["zone"]), "column 'zone' holds timestamp with time zone"),
+        (lambda rows: vf.count(rows, "click", ["list"]), "column 'list' holds array<int>"),
+        (lambda rows: vf.fit_transform(rows, "click", 9), "name a column with the fold of each row"),
+        (
+            lambda rows: vf.fit_transform(rows, "click", 9, fold_column="fold", out="x.parquet"),
+            "leave out= away",
+        ),
+        (lambda rows: vf.load_counts("nowhere", spark="local"), "spark must be a SparkSession, got str"),
+    ],
+)
+def test_errors_come_before_long_work(frame, call, message):
+    rows = frame.selectExpr("*", "current_timestamp() AS zone", "array(1) AS list")
+    with pytest.raises(vf.InputError, match=message.replace("[", r"\[")):
+        call(rows)
+
+
+def test_an_older_spark_is_refused(frame, monkeypatch):
+    monkeypatch.setattr(type(frame.sparkSession), "version", property(lambda _: "3.5.1"))
+    with pytest.raises(vf.InputError, match=r"the session runs Spark 3\.5\.1 .* needs Spark 4 or newer"):
+        vf.count(frame, "click")
+
+
+def test_collations_do_not_merge_values(spark):
+    rows = spark.sql(
+        "SELECT collate(v, 'UTF8_LCASE') AS v, y FROM VALUES ('a', 0), ('A', 1), ('a', 1) AS t(v, y)"
+    )
+    assert vf.count(rows, "y", "v")["v"].to_pylist() == [
+        {"value": "A", "neg": 0, "pos": 1},
+        {"value": "a", "neg": 1, "pos": 1},
+    ]
+
+
+def test_a_frame_is_known_without_spark():
+    assert not is_frame([1])
+    assert not is_frame(pa.table({"a": [1]}))
+
+
+def test_without_pyspark_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.delitem(sys.modules, "vocabfold.spark", raising=False)
+    with pytest.raises(vf.MissingDependency, match=r"pip install 'vocabfold\[spark\]'"):
+        import vocabfold.spark  # noqa: F401
