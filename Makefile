@@ -38,6 +38,7 @@ bench: $(VENV)/.bench ## small benchmarks, a minute
 	$(BIN)/python -m benchmarks.codebook.run --small
 	$(BIN)/python -m benchmarks.transform.run --small
 	$(BIN)/python -m benchmarks.honest.run --small
+	$(BIN)/python -m benchmarks.spark.run --small
 
 figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an hour
 	$(BIN)/python -m benchmarks.speed.run
@@ -50,6 +51,8 @@ figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an
 	$(BIN)/python -m benchmarks.transform.run
 	$(BIN)/python -m benchmarks.transform.run --rows 37000000 --repeats 1
 	$(BIN)/python -m benchmarks.transform.report
+	$(BIN)/python -m benchmarks.spark.run
+	$(BIN)/python -m benchmarks.spark.report
 
 setup-system: ## install what tests need beside Python: Java for Spark (Debian's package)
 	@if $(PYTHON) tests/java.py; then :; \

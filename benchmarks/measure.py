@@ -62,7 +62,7 @@ def in_a_process(module: str, task: str, file: Path, memory: str) -> list[Row]:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise SystemExit(result.stderr)
-    rows: list[Row] = json.loads(result.stdout)
+    rows: list[Row] = json.loads(result.stdout.splitlines()[-1])  # Java may have printed lines before it
     return rows
 
 

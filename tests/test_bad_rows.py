@@ -278,7 +278,9 @@ def test_rows_that_are_not_there(tmp_path):
 
 @pytest.mark.parametrize("data", [5, {"a": [1]}, np.ones(2), None, b"x", [{"a": 1}]], ids=str)
 def test_data_of_another_kind(data):
-    refused(r"^data must be a path, a pattern, a list of paths, .* or a DuckDB relation, got ", data)
+    refused(
+        r"^data must be a path, a pattern, a list of paths, .* a DuckDB relation, or a Spark frame, got ", data
+    )
 
 
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch):

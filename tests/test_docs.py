@@ -60,6 +60,15 @@ def test_the_examples_with_torch_were_run():
         assert "```python torch\n" in (ROOT / "docs" / page).read_text("utf-8")
 
 
+@pytest.mark.spark
+def test_the_examples_on_spark_run(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page, names = ROOT / "docs" / "spark.md", {}
+    for text in re.findall(r"^```python spark\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        run_python(text, names, page)
+    assert "loaded" in names
+
+
 def test_every_command_is_documented():
     made = runpy.run_path(str(ROOT / "docs" / "make_cli.py"))
     assert made["PAGE"].read_text("utf-8") == made["page"](), "stale: run `make docs`"
@@ -92,6 +101,15 @@ def test_the_page_on_new_rows_shows_the_run_that_it_links(monkeypatch):
     newest = report.newest("honest")
     assert text.count(f"benchmarks/runs/{newest.name}/") == 2
     assert tables.shown("honest", text) == report.for_page(report.read_csv(newest / "raw.csv"))
+
+
+def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    report, tables = (import_module(f"benchmarks.{name}") for name in ("spark.report", "tables"))
+    text = report.PAGE.read_text(encoding="utf-8")
+    newest = report.newest("spark-5m")
+    assert f"benchmarks/runs/{newest.name}/README.md" in text
+    assert tables.shown("spark-5m", text) == report.headlines(report.read_csv(newest / "raw.csv"))
 
 
 def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch):

@@ -3,6 +3,7 @@
 import datetime
 import gc
 import logging
+import pickle
 import sys
 from collections import Counter
 
@@ -291,6 +292,20 @@ def test_an_older_spark_is_refused(frame, monkeypatch):
     monkeypatch.setattr(type(frame.sparkSession), "version", property(lambda _: "3.5.1"))
     with pytest.raises(vf.InputError, match=r"the session runs Spark 3\.5\.1 .* needs Spark 4 or newer"):
         vf.count(frame, "click")
+
+
+def test_what_is_on_a_cluster_is_not_pickled(frame):
+    counts = vf.count(frame, "click", "number")
+    for thing in (counts, vf.fit(counts, 9)):
+        with pytest.raises(vf.InputError, match="cannot be pickled; save it to a folder"):
+            pickle.dumps(thing)
+
+
+def test_frames_that_the_caller_keeps_stay_kept(frame):
+    rows = frame.where("row < 100").persist()
+    vf.fit(vf.count(rows, "click", "number"), 9).transform(rows.where("row > 50"))
+    assert rows.storageLevel.useMemory
+    rows.unpersist()
 
 
 def test_collations_do_not_merge_values(spark):

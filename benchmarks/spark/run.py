@@ -156,7 +156,8 @@ def codebook(_: str, file: str, memory: str) -> list[Row]:
         folder = Path(file).with_suffix(".spark-book")
         step("save", lambda: book.save(folder))
         ids = Path(file).with_suffix(".spark-ids")
-        encoded = step("transform, plan", lambda: vf.load(folder).transform(rows))
+        new = spark.read.parquet(file).where("label >= 0")  # to Spark, another query
+        encoded = step("transform, plan", lambda: vf.load(folder).transform(new))
         step("transform, write", lambda: encoded.write.mode("overwrite").parquet(ids.as_uri()))
         found = events()
     answer = {"n_values": book.n_values, "positives": counts.positive_rows, "size": book.size}

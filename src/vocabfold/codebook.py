@@ -227,7 +227,8 @@ class Codebook(Sums):
         Parameters
         ----------
         data : frame, or anything that `count` takes
-            Columns are found by their names; there may be others, which stay as they are.
+            Columns are found by their names; there may be others, which stay as they are. A Spark frame is
+            joined with the values on its cluster, when its rows are asked for; they have no order.
         out : path, optional
             Where to write the result: a file that ends in .parquet, .csv or .tsv (the last two also with .gz or
             .zst), or, with a / at its end, a folder for one file per input file, of the same name. Without it,

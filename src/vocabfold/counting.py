@@ -2,6 +2,7 @@
 
 First the label, weights and folds are looked over, so that everything wrong with them is said before long work.
 Then DuckDB groups one column after another: one GROUP BY per column is faster than one pass over all of them.
+A Spark frame is counted by Spark.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def count(
     data : path, pattern, list of paths, frame, stream or relation
         Parquet, CSV, TSV or JSON-lines files (the text ones also as .gz or .zst), patterns such as
         "day*.parquet", a folder of Parquet files; a pandas or polars frame; an Arrow table, reader or
-        dataset; a DuckDB relation.
+        dataset; a DuckDB relation; a Spark frame, whose counts stay on its cluster.
     label : str
         The column with two values. 0 and 1, 0.0 and 1.0, or booleans need nothing else; of any other two,
         `positive` names the positive one. The preset has its own.
@@ -70,7 +71,7 @@ def count(
         to C26.
     folds : int
         Count each of so many folds apart, for out-of-fold encoding. Rows are dealt to folds by their number,
-        in the order of files and rows.
+        in the order of files and rows; those of a Spark frame have none and need a `fold_column`.
     fold_seed : int
         Another number deals the rows in another way.
     fold_column : str, optional

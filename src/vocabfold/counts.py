@@ -331,7 +331,7 @@ def load_counts(
     memory_limit : int or str, optional
         As for `count`.
     spark : SparkSession, optional
-        Where to add and fit the counts, if they are too many for this machine: files beyond 64 MiB are read by
+        Where to add and fit the counts, if they are too many for this machine: columns beyond 1 MiB are read by
         the workers, so the folder must be on a file system that they share.
 
     Returns

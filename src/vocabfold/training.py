@@ -55,7 +55,7 @@ def fit_transform(
     Parameters
     ----------
     data : path, pattern, list of paths or frame
-        As for `count`; the rows are read twice. A lazy frame is collected.
+        As for `count`; the rows are read twice. A lazy frame is collected; a Spark frame needs a `fold_column`.
     label : str
         As for `count`.
     budget : int or "auto"

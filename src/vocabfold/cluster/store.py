@@ -111,7 +111,7 @@ class ClusterStore:
         with Cluster(self.table.session) as cluster:
             found = cluster.run(
                 f"SELECT feature, {words} FROM (SELECT b.feature, sha2(coalesce({text}, {missing}), 256) AS "
-                f"hash FROM {cluster.table(self.frame)} b JOIN {cluster.table(of_features)} k "
+                f"hash FROM {cluster.table(self.kept.frame)} b JOIN {cluster.table(of_features)} k "
                 "ON b.feature = k.feature) GROUP BY feature"
             )
         sums = {row["feature"]: [row[f"word_{i}"] for i in range(8)] for row in found.to_pylist()}
@@ -123,7 +123,7 @@ class ClusterStore:
         return write(
             saver,
             self.table.session,
-            self.frame,
+            self.kept.frame,
             {name: column.kind for name, column in columns.items()},
             {name: schema_of(column.kind) for name, column in columns.items()},
             {name: column.n_values for name, column in columns.items()},

@@ -20,7 +20,7 @@ from vocabfold.engines.spark import Cluster, Frame, Kept, from_texts, read_parqu
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS
 
-_SENT = 2**26  # bytes of files that the driver reads and sends; larger ones are read by the workers
+_SENT_BYTES = 2**20  # of files that the driver reads and sends; larger ones are read by the workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,14 @@ class ClusterPart:
     folder: ClassVar[None] = None  # of temporary files
 
     def __getstate__(self) -> NoReturn:
-        raise InputError("counts on a Spark cluster cannot be pickled; save them, and load them elsewhere.")
+        raise _not_pickled()
 
 
 class ClusterTable:
     """All parts of some counts as one table on the cluster."""
+
+    def __getstate__(self) -> NoReturn:
+        raise _not_pickled()
 
     def __init__(
         self,
@@ -143,9 +146,13 @@ class ClusterTable:
         return {name: numbers.get(i, 0) for i, name in enumerate(self.kinds)}
 
 
+def _not_pickled() -> InputError:
+    return InputError("what is on a Spark cluster cannot be pickled; save it to a folder, and load that.")
+
+
 def stored(cluster: Cluster, table: pa.Table | list[Path], kind: str, names: Sequence[str]) -> str:
     """Return the query for a table of values of a kind, spelled; `names` are the columns that are wanted."""
-    if isinstance(table, list) and sum(path.stat().st_size for path in table) > _SENT:
+    if isinstance(table, list) and sum(path.stat().st_size for path in table) > _SENT_BYTES:
         chosen = [spelled(kind, "value") + " AS value" if name == "value" else name for name in names]
         return f"(SELECT {', '.join(chosen)} FROM {cluster.table(read_parquet(cluster.session, table))})"
     held = pa.concat_tables(pq.read_table(path) for path in table) if isinstance(table, list) else table

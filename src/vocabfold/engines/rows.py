@@ -84,7 +84,7 @@ def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
     else:
         raise InputError(
             "data must be a path, a pattern, a list of paths, a pandas or polars frame, an Arrow table, reader "
-            f"or dataset, or a DuckDB relation, got {short(data)}."
+            f"or dataset, a DuckDB relation, or a Spark frame, got {short(data)}."
         )
     _check_names(found)
     return found
