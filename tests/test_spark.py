@@ -4,6 +4,7 @@ import datetime
 import gc
 import logging
 import pickle
+import shutil
 import sys
 from collections import Counter
 
@@ -13,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
-from vocabfold.cluster import encoding, writing
-from vocabfold.engines.spark import is_frame
+from vocabfold.cluster import encoding, tables, writing
+from vocabfold.engines import spark as engine
+from vocabfold.engines.spark import Kept, is_frame
 
 pytestmark = pytest.mark.spark
 
@@ -175,30 +177,32 @@ def test_threshold_cuts_as_one_process_does(table, frame, settings, caplog):
 
 
 @pytest.mark.parametrize(
-    ("sent", "settings"),
+    ("sent", "features", "settings"),
     [
-        (2**20, {}),
-        (5, {"aim": "information", "min_count": 3}),
-        pytest.param(5, {}, marks=pytest.mark.slow),
-        pytest.param(2**20, {"aim": "information", "min_count": 3}, marks=pytest.mark.slow),
+        (2**20, FEATURES, {}),
+        (5, FEATURES[:3], {"aim": "information", "min_count": 3}),
+        pytest.param(5, FEATURES, {}, marks=pytest.mark.slow),
+        pytest.param(2**20, FEATURES, {"aim": "information", "min_count": 3}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
-def test_frames_are_encoded_as_here(table, frame, sent, settings, monkeypatch, tmp_path):
+def test_frames_are_encoded_as_here(table, frame, sent, features, settings, monkeypatch, tmp_path):
     monkeypatch.setattr(encoding, "_SENT", sent)
     monkeypatch.setattr(encoding, "_HEAVY", 1 / 8)
     older, rows = table.slice(0, 1500), frame.where("row < 1500")
-    here = vf.count(older, "click", FEATURES, fold_column="fold")
-    there = vf.count(rows, "click", FEATURES, fold_column="fold")
+    here = vf.count(older, "click", features, fold_column="fold")
+    there = vf.count(rows, "click", features, fold_column="fold")
     expected, book = vf.fit(here, 50, **settings), vf.fit(there, 50, **settings)
-    assert_same_ids(book.transform(frame, offset_ids=True), expected.transform(table, offset_ids=True))
+    assert_same_ids(
+        book.transform(frame, offset_ids=True), expected.transform(table, offset_ids=True), features
+    )
     expected.save(tmp_path / "book")
     loaded = vf.load(tmp_path / "book")
     only = loaded.transform(frame.drop("click"), only_ids=True)
-    assert only.columns == FEATURES
+    assert only.columns == features
     in_folds = expected.transform(older, counts=here)
-    assert_same_ids(book.transform(rows, counts=there), in_folds)
-    assert_same_ids(loaded.transform(rows, counts=here), in_folds)
+    assert_same_ids(book.transform(rows, counts=there), in_folds, features)
+    assert_same_ids(loaded.transform(rows, counts=here), in_folds, features)
 
 
 def test_training_rows_are_encoded_out_of_fold(table, frame):
@@ -212,6 +216,39 @@ def test_training_rows_are_encoded_out_of_fold(table, frame):
         book.transform(encoded)
     with pytest.warns(UserWarning, match="the Spark frame seems to be what the codebook was fitted on"):
         book.transform(frame)
+
+
+def test_folds_are_those_that_were_counted(spark, table, frame):
+    rows, older = frame.where("row < 300"), table.slice(0, 300)
+    counts = vf.count(rows, "click", "number", fold_column="fold")
+    book = vf.fit(counts, 9, min_count=1)
+    moved = rows.selectExpr(
+        "* EXCEPT (fold)", "CASE WHEN row % 3 = 0 THEN -1 WHEN row % 3 = 1 THEN fold END AS fold"
+    )
+    folds = [
+        -1 if i % 3 == 0 else fold if i % 3 == 1 else None for i, fold in enumerate(older["fold"].to_pylist())
+    ]
+    here = vf.count(older, "click", "number", fold_column="fold")
+    with pytest.warns(UserWarning, match="was not counted in their fold"):
+        expected = vf.fit(here, 9, min_count=1).transform(
+            older.set_column(older.schema.get_field_index("fold"), "fold", pa.array(folds)), counts=here
+        )
+    found = in_order(book.transform(moved, counts=counts))
+    assert found["number"].to_pylist() == expected["number"].to_pylist()
+    beyond = rows.selectExpr("* EXCEPT (fold)", "fold + 9 AS fold")
+    with pytest.raises(Exception, match="must hold whole numbers from 0 to 3, got"):
+        book.transform(beyond, counts=counts).collect()
+    with pytest.raises(vf.InputError, match="fold_column 'fold' must hold whole numbers, got string"):
+        book.transform(rows.selectExpr("* EXCEPT (fold)", "'a' AS fold"), counts=counts)
+
+
+def test_other_columns_may_have_any_name(spark, table, frame):
+    book = vf.fit(vf.count(table, "click", "number"), 9)
+    twice = frame.select("number", "row", "row", "fold").toDF("number", "k0", "k0", "value")
+    found = book.transform(twice)
+    assert found.columns == ["number", "k0", "k0", "value"]
+    renamed = found.toDF("feature", "a", "b", "c")
+    assert renamed.where("a = b").count() == 3000
 
 
 def test_numbers_are_found_by_value(spark, frame):
@@ -249,19 +286,104 @@ def test_the_number_of_jobs_does_not_depend_on_the_columns(spark, frame):
 
 
 def test_what_was_kept_is_released(spark, frame):
-    gc.collect()
-    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    def n_kept():
+        gc.collect()
+        Kept.release()
+        return spark.sparkContext._jsc.getPersistentRDDs().size()
+
+    before = n_kept()
     counts = vf.count(frame, "click", ["number", "share"], fold_column="fold")
     again = vf.count(frame, "click", ["number", "share"], fold_column="fold")  # the same query, kept once
+    book = vf.fit(counts, 20)
     del again
-    gc.collect()
-    book, encoded = vf.fit(counts, 20), None
-    assert spark.sparkContext._jsc.getPersistentRDDs().size() > before
-    encoded = book.transform(frame, counts=counts).count()
-    assert encoded == 3000
+    assert n_kept() > before
+    assert book.transform(frame, counts=counts).count() == 3000
     del counts, book
-    gc.collect()
-    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
+    assert n_kept() == before
+
+
+def test_rows_that_change_are_noticed(spark, table, tmp_path):
+    pq.write_table(table, tmp_path / "rows.parquet")
+    rows = spark.read.parquet(str(tmp_path))
+    counts = vf.count(rows, "click", "number")
+    book = vf.fit(counts, 9, min_count=1)
+    rows.limit(700).write.mode("append").parquet(str(tmp_path))
+    with pytest.raises(vf.InputError, match="the rows that were counted have changed since the codebook was"):
+        book.transform(rows.limit(9))
+    with pytest.raises(vf.InputError, match="the rows that were counted have changed since the codebook was"):
+        book.save(tmp_path / "book")
+    with pytest.raises(vf.InputError, match="gave other rows when it was read again"):
+        vf.fit(counts, 9)
+
+
+def test_numbers_at_the_edge_of_their_kind_are_not_mixed_up(spark, tmp_path):
+    large = pa.table(
+        {"i": [2**63 - 1, 5] * 9, "f": [2.0**63, 5.0] * 9, "u": pa.array([2**64 - 1, 5] * 9, pa.uint64())}
+    )
+    large = large.append_column("y", pa.array([0, 1, 1] * 6))
+    counts = vf.count(large, "y", ["i", "f", "u"])
+    expected = vf.fit(counts, 9, aim="information", unseen="own")
+    counts.save(tmp_path / "counts")
+    there = vf.load_counts(tmp_path / "counts", spark=spark)
+    book = vf.fit(there, 9, aim="information", unseen="own")
+    assert book.digest == expected.digest
+    book.save(tmp_path / "book")
+    assert vf.load(tmp_path / "book")["u"].equals(expected["u"])
+    there.save(tmp_path / "again")
+    assert vf.load_counts(tmp_path / "again")["u"].equals(counts["u"])
+    rows = spark.sql(
+        "SELECT 9223372036854775808D AS i, 9223372036854775807 AS f, 5D AS u UNION ALL SELECT 5D, 5, 6D"
+    )
+    found = book.transform(rows).toArrow()
+    for name in ("i", "f", "u"):
+        values = {"i": [2.0**63, 5.0], "f": [2**63 - 1, 5], "u": [5.0, 6.0]}[name]
+        assert found[name].to_pylist() == expected.ids(name, values).tolist(), name
+
+
+def test_workers_read_files_that_are_large(spark, table, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_SENT_BYTES", 0)
+    monkeypatch.setattr(engine, "_SENT_ROWS", -1)
+    book = vf.fit(vf.count(table, "click", ["number", "instant"]), 30, min_count=1)
+    book.save(tmp_path / "a [book] {}")
+    loaded = vf.load(tmp_path / "a [book] {}")
+    spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", False)
+    try:
+        new = generated(500, seed=1)
+        got = loaded.transform(read(spark, new, tmp_path).withColumn("instant", frame_of(spark, new)))
+    finally:
+        spark.conf.unset("spark.sql.parquet.inferTimestampNTZ.enabled")
+    assert_same_ids(got, book.transform(new), ["number", "instant"])
+
+
+def frame_of(spark, _):
+    from pyspark.sql.functions import expr
+
+    return expr("to_timestamp_ntz(to_utc_timestamp(instant, current_timezone()))")
+
+
+def test_frames_of_two_sessions_do_not_meet(spark, frame, tmp_path):
+    other = spark.newSession()
+    rows = other.sql("SELECT CAST(id % 7 AS INT) AS number, id % 3 = 0 AS click FROM range(50)")
+    here, there = vf.count(frame, "click", "number"), vf.count(rows, "click", "number")
+    with pytest.raises(vf.InputError, match="these are on two Spark sessions; save one of them"):
+        vf.fit(here + there, 9)
+
+
+def test_a_codebook_whose_folder_is_gone_says_so(table, frame, tmp_path):
+    vf.fit(vf.count(table, "click", "number"), 9).save(tmp_path / "book")
+    book = vf.load(tmp_path / "book")
+    shutil.rmtree(tmp_path / "book")
+    with pytest.raises(vf.CodebookError, match="has been removed or replaced since it was loaded"):
+        book.transform(frame.limit(1))
+
+
+@pytest.mark.slow
+def test_wide_frames_are_encoded(spark):
+    n_columns = 150
+    columns = ", ".join(f"CAST(id * {i + 3} % 11 AS STRING) AS v{i}" for i in range(n_columns))
+    rows = spark.sql(f"SELECT id AS row, id % 2 AS y, {columns} FROM range(40)")
+    book = vf.fit(vf.count(rows, "y"), 300)
+    assert len(book.transform(rows.limit(20)).collect()) == 20
 
 
 @pytest.mark.parametrize(

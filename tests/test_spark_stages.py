@@ -85,6 +85,15 @@ def test_ids_go_to_columns_of_their_own(frame, table, tmp_path):
     assert found["site id"].to_pylist() == expected["site"].to_pylist()
 
 
+def test_ids_that_tell_labels_are_warned_of(frame):
+    from vocabfold.spark import VocabularyCompressor
+
+    for options in ({}, {"outputCols": ["id"]}):
+        model = VocabularyCompressor(inputCols=["site"], budget=9, **options).fit(frame)
+        with pytest.warns(UserWarning, match="seems to be what the codebook was fitted on"):
+            model.transform(frame)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

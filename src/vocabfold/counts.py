@@ -244,11 +244,22 @@ class Counts:
         """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
         if self.cluster:
             for _ in track([""], "counting on Spark"):
-                yield from self.cluster.pairs()
+                for name, table in self.cluster.pairs():
+                    self._check_sums(table)
+                    yield name, table
             return
         for name in track(self.features, "fitting", engine.progress):
             sql = f"SELECT neg, pos, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY neg, pos"
             yield name, engine.run(f"{sql} ORDER BY neg, pos")
+
+    def _check_sums(self, pairs: pa.Table) -> None:
+        """Refuse rows that were others when they were read again: the label is looked at first."""
+        neg, pos, n = (pairs[name].to_numpy() for name in ("neg", "pos", "n"))
+        if (int(neg @ n), int(pos @ n)) != (self.neg, self.pos):
+            raise InputError(
+                f"{' and '.join(self.sources)} gave other rows when it was read again; write the rows to files "
+                "that do not change, and count these."
+            )
 
     def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many units, in their order, and their counts."""
@@ -270,7 +281,7 @@ class Counts:
             schemas = {name: _schema(kind, self.folds) for name, kind in self.kinds.items()}
             if self.cluster:
                 frame = self.cluster.frame(by_fold=True)
-                files = write(saver, self.cluster.session, frame, self.kinds, schemas, self.n_values)
+                files = write(saver, self.cluster.session, frame, self.kinds, schemas)
             else:
                 with Engine(self.memory_limit) as engine:
                     files = {}

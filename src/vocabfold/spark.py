@@ -12,10 +12,11 @@ from typing import Any
 from vocabfold.codebook import Codebook
 from vocabfold.counting import count
 from vocabfold.counts import Counts
-from vocabfold.engines.spark import fingerprint, numbered, session_of
+from vocabfold.engines.spark import NAME, fingerprint, numbered, session_of
 from vocabfold.errors import InputError, MissingDependency
 from vocabfold.fitting import check_options, check_training, fit
 from vocabfold.loading import load
+from vocabfold.transform import warn_of_fitted
 
 try:
     from pyspark import keyword_only
@@ -211,12 +212,14 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
     def _transform(self, dataset: DataFrame) -> DataFrame:
         book, is_offset = self.codebook, self.getOffsetIds()
         session_of(dataset)
-        is_fitted = self._counts is not None and book.knows((fingerprint(dataset),))
-        counts = self._counts if is_fitted else None
+        known = (fingerprint(dataset),)
+        counts = self._counts if book.knows(known) else None
         outputs = self.getOutputCols() if self.isSet("outputCols") else None
         if not outputs:
             encoded: DataFrame = book.transform(dataset, offset_ids=is_offset, counts=counts)
             return encoded
+        if counts is None:
+            warn_of_fitted(book, known, NAME, stacklevel=3)
         return _beside(dataset, book, dict(zip(book.features, outputs, strict=True)), is_offset, counts)
 
     def write(self) -> MLWriter:
@@ -257,20 +260,22 @@ class _Writer(MLWriter):
         super().__init__()
         self._model = model
 
+    def save(self, path: str) -> None:
+        """Save to a folder that the driver and the workers share."""
+        super().save(f"file://{_local(path).absolute()}")  # all of it, whatever Spark's own file system is
+
     def saveImpl(self, path: str) -> None:
-        folder = _local(path)
         DefaultParamsWriter.saveMetadata(self._model, path, self.sparkSession)
-        if not (folder / "metadata").exists():
-            raise InputError(f"{path!r} is not a folder of this machine to Spark; give one as file:///...")
-        self._model.codebook.save(folder / _CODEBOOK)
+        self._model.codebook.save(_local(path) / _CODEBOOK)
 
 
 class _Reader(MLReader["VocabularyCompressorModel"]):
     """Reads what the writer wrote."""
 
     def load(self, path: str) -> VocabularyCompressorModel:
-        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
-        model = VocabularyCompressorModel(load(_local(path) / _CODEBOOK))
+        folder = _local(path).absolute()
+        metadata = DefaultParamsReader.loadMetadata(f"file://{folder}", self.sparkSession)
+        model = VocabularyCompressorModel(load(folder / _CODEBOOK))
         model._resetUid(metadata["uid"])
         DefaultParamsReader.getAndSetParams(model, metadata)
         return model

@@ -85,7 +85,7 @@ def look_over(
         }
     selected = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
     groups = engine.run(
-        f"SELECT *, count(*) OVER () AS n_labels FROM (SELECT {selected} FROM {rows.scan} GROUP BY ALL) "
+        f"SELECT *, count(*) OVER () AS n_labels FROM (SELECT {selected} FROM {rows.scan} GROUP BY 1) "
         f"ORDER BY label IS NULL DESC, n DESC, label LIMIT {_SHOWN + 2}"
     ).to_pylist()
     classes = _classes(groups, label, data_name, drop_null_labels)

@@ -43,50 +43,52 @@ def encode_frame(
         name: _key(types[place[name]], column.kind, f"c{place[name]}") for name, column in book.columns.items()
     }
     with Cluster(frame) as cluster:
-        values = _values(cluster, book)
-        pools: dict[str, NDArray[np.int32]] = {}
-        if folds:
-            in_folds = InFolds(cluster, book, values, folds.store.counts)
-            in_folds.check()
-            pools = in_folds.pools()
-            values = _of_columns(cluster.table(in_folds.kept().frame), book.features)
-        sent = _sent(book)
-        fold = f"TRY_CAST(c{place[folds.column]} AS INT)" if folds and folds.column else "CAST(NULL AS INT)"
-        keyed = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys.values()))
-        salt = f"pmod(xxhash64({', '.join(keys.values())}), {_SALTS}) AS salt"
-        rows = f"SELECT *, {fold} AS fold, {keyed}, {salt} FROM {cluster.table(spark.numbered(frame))}"
-        heavy = (book.neg + book.pos) * _HEAVY
-        # Columns that are sent come first: their texts are gone when rows have to move for the others.
-        for i, name in sorted(enumerate(book.features), key=lambda item: item[1] not in sent):
-            column = values[name] if folds else f"(SELECT *, {_NO_FOLDS} FROM {values[name]})"
-            if name in sent:
-                rows = _joined(rows, column, i)
-            else:
-                rows = _joined(rows, f"(SELECT * FROM {column} WHERE neg + pos >= {heavy} OR value IS NULL)", i)
-                rows = _met(rows, column, i)
+        values, pools = _values(cluster, book, folds)
+        carried = [f"c{i}" for i, type in enumerate(types) if spark.kind_of(type)]
+        expressions = {
+            "fold": _fold(folds, place) if folds else "CAST(NULL AS INT)",
+            "salt": f"pmod(xxhash64({', '.join(carried)}), {_SALTS})",
+            **{f"k{i}": key for i, key in enumerate(keys.values())},
+        }
+        rows = ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
+        rows = f"SELECT *, {rows} FROM {cluster.table(spark.numbered(frame))}"
+        rows = _looked_up(book, rows, values)
         ids = {
-            name: f"{_id(book, name, i, place[name], pools.get(name))} + {offsets[name]}"
+            place[name]: f"CAST({_id(book, name, i, place[name], pools.get(name))} + {offsets[name]} AS INT)"
             for i, name in enumerate(book.features)
         }
-        wanted = book.features if only_ids else names
-        chosen = ", ".join(
-            f"CAST({ids[name]} AS INT) AS c{i}" if name in ids else f"c{place[name]} AS c{i}"
-            for i, name in enumerate(wanted)
-        )
+        wanted = list(ids) if only_ids else list(range(len(names)))
+        chosen = ", ".join(f"{ids.get(i, f'c{i}')} AS c{i}" for i in wanted)
         encoded = cluster.frame(f"SELECT {chosen} FROM ({rows})")
     about = {DIGEST.decode(): book.digest}
-    for i, name in enumerate(wanted):
-        if name in ids:
-            encoded = encoded.withMetadata(f"c{i}", about)
-    return encoded.toDF(*wanted)
-
-
-def _joined(rows: str, column: str, i: int) -> str:
-    """Join rows with values that are sent to all workers, by a key that may be missing."""
-    return (
-        f"SELECT /*+ BROADCAST(m) */ r.*, m.id AS id{i}, m.folds AS folds{i} "
-        f"FROM ({rows}) r LEFT JOIN {column} m ON r.k{i} <=> m.value"
+    return spark.named(
+        encoded, [names[i] for i in wanted], {j: about for j, i in enumerate(wanted) if i in ids}
     )
+
+
+def _fold(folds: Folds, place: Mapping[str, int]) -> str:
+    """Return the expression of a row's fold; a row without one was not counted."""
+    assert folds.column is not None
+    column, last = f"c{place[folds.column]}", folds.store.counts.folds - 1
+    problem = literal(f"fold_column {folds.column!r} must hold whole numbers from 0 to {last:,}, got ")
+    error = f"CAST(raise_error(concat({problem}, {column})) AS INT)"
+    return f"CASE WHEN {column} > {last} THEN {error} WHEN {column} >= 0 THEN CAST({column} AS INT) END"
+
+
+def _looked_up(book: Codebook, rows: str, values: Mapping[str, str]) -> str:
+    """Return the query for rows with the id of the value in each column, and its ids in folds."""
+    sent, heavy = _sent(book), f"WHERE neg + pos >= {(book.neg + book.pos) * _HEAVY} OR value IS NULL"
+    numbers = range(len(book.features))
+    tables = [f"(SELECT * FROM {values[name]} {'' if name in sent else heavy})" for name in book.features]
+    found = ", ".join(f"m{i}.id AS id{i}, m{i}.folds AS folds{i}" for i in numbers)
+    hints = ", ".join(f"m{i}" for i in numbers)
+    joins = " ".join(f"LEFT JOIN {tables[i]} m{i} ON r.k{i} <=> m{i}.value" for i in numbers)
+    rows = f"SELECT /*+ BROADCAST({hints}) */ r.*, {found} FROM ({rows}) r {joins}"
+    # Only now, when texts of all columns that were sent are gone, do rows have to move.
+    for i in numbers:
+        if book.features[i] not in sent:
+            rows = _met(rows, values[book.features[i]], i)
+    return rows
 
 
 def _met(rows: str, column: str, i: int) -> str:
@@ -121,18 +123,34 @@ def _key(type: str, kind: str, column: str) -> str:
     if found in (kind, "missing") or {found, kind} <= {"integer", "unsigned"}:
         return spelled(found, value)
     # A number is the same value, whatever kind of number, if it can be one of the other kind at all.
-    target = "float" if kind == "float" else "integer"
-    same = f"TRY_CAST({value} AS {spark.SPELLINGS[target].sql})"
-    is_same = f"TRY_CAST({same} AS {spark.SPELLINGS[found].sql}) = {value}"
-    return (
-        f"CASE WHEN {value} IS NULL THEN NULL WHEN {is_same} THEN {spelled(target, same)} ELSE {_FOREIGN} END"
-    )
+    same = f"TRY_CAST({value} AS {spark.SPELLINGS[kind].sql})"
+    # The largest integers have no double of their own, and would meet the next one.
+    is_same = f"abs(CAST({value} AS DOUBLE)) < {2.0**63}D AND CAST({same} AS DOUBLE) = {value}"
+    if kind == "float":
+        is_same = f"{is_same} AND TRY_CAST({same} AS BIGINT) = {value}"
+    return f"CASE WHEN {value} IS NULL THEN NULL WHEN {is_same} THEN {spelled(kind, same)} ELSE {_FOREIGN} END"
 
 
-def _values(cluster: Cluster, book: Codebook) -> dict[str, str]:
-    """Return for each column the query for its values: value, id, neg, pos."""
+def _values(
+    cluster: Cluster, book: Codebook, folds: Folds | None
+) -> tuple[dict[str, str], dict[str, NDArray[np.int32]]]:
+    """Return for each column the query for its values: value, id, neg, pos, folds; and the ids of its pool."""
     if isinstance(book.store, ClusterStore) and book.store.table.session is cluster.session:
-        return _of_columns(cluster.table(book.store.kept.frame), book.features)
+        book.store.check()
+        whole = cluster.table(book.store.kept.frame)
+        values = _of_columns(whole, book.features)
+    else:
+        values = _sent_values(cluster, book)
+        parts = (f"SELECT {i} AS feature, * FROM {part}" for i, part in enumerate(values.values()))
+        whole = f"({' UNION ALL '.join(parts)})"
+    if folds is None:
+        return {name: f"(SELECT *, {_NO_FOLDS} FROM {column})" for name, column in values.items()}, {}
+    in_folds = InFolds(cluster, book, whole, folds.store.counts)
+    return _of_columns(cluster.table(in_folds.kept().frame), book.features), in_folds.pools()
+
+
+def _sent_values(cluster: Cluster, book: Codebook) -> dict[str, str]:
+    """Return for each column the query for its values, if they are not on the cluster."""
     names, kinds = ["value", "id", "neg", "pos"], {name: column.kind for name, column in book.columns.items()}
     if isinstance(book.store, SavedStore):
         return {name: stored(cluster, book.store.files[name], kind, names) for name, kind in kinds.items()}
@@ -164,6 +182,10 @@ def _check(
     for name in needed:
         if names.count(name) > 1:
             raise InputError(f"{spark.NAME} has the column {name!r} twice; rename one of them.")
+    if folds and folds.column and spark.kind_of(types[names.index(folds.column)]) != "integer":
+        raise InputError(
+            f"fold_column {folds.column!r} must hold whole numbers, got {types[names.index(folds.column)]}."
+        )
     for name in book.features:
         if DIGEST.decode() in frame.schema.fields[names.index(name)].metadata:
             raise holds_ids(name, spark.NAME)

@@ -11,14 +11,13 @@ import pyarrow as pa
 
 from vocabfold import storage
 from vocabfold.building import Built
-from vocabfold.cluster.tables import ClusterTable, typed
+from vocabfold.cluster.tables import ClusterTable, n_rows, typed
 from vocabfold.cluster.writing import write
 from vocabfold.columns import schema_of, sum_of_words
 from vocabfold.engines.duckdb import Engine
-from vocabfold.engines.spark import Cluster, Frame, Kept, to_texts
+from vocabfold.engines.spark import Cluster, Frame, Kept, hint, to_texts
+from vocabfold.errors import InputError
 from vocabfold.lookup import Index
-
-_BROADCAST = 2**22  # rows of a table that every worker gets
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +35,16 @@ class ClusterStore:
 
     @cached_property
     def kept(self) -> Kept:
-        """The same, computed once."""
-        return Kept(self.frame)
+        """The same, computed once; in order, so that one column is found without looking at all others."""
+        return Kept(self.frame.sortWithinPartitions("feature"))
+
+    def check(self) -> None:
+        """Refuse to go on if the rows that were counted have changed, and Spark has read them again."""
+        found = n_rows(self.table.session, self.kept.frame, self.built)
+        if found != {name: built.column.n_values for name, built in self.built.items()}:
+            raise InputError(
+                "the rows that were counted have changed since the codebook was fitted; count and fit again."
+            )
 
     def _sql(self, cluster: Cluster) -> str:
         counts = cluster.table(self.table.frame())
@@ -49,12 +56,9 @@ class ClusterStore:
             counts, key = self._hashed(cluster, counts), "bucket"
         else:
             key = "value"
-        hints = [
-            f"BROADCAST({name})" for name, table in (("v", of_values), ("p", of_pairs)) if _is_small(table)
-        ]
         return (
-            f"SELECT * FROM (SELECT /*+ {', '.join(hints)} */ c.feature, c.value, coalesce(v.id, p.id) AS id, "
-            f"c.neg, c.pos FROM {counts} c LEFT JOIN {cluster.table(of_values)} v "
+            f"SELECT * FROM (SELECT {hint(v=of_values, p=of_pairs)} c.feature, c.value, "
+            f"coalesce(v.id, p.id) AS id, c.neg, c.pos FROM {counts} c LEFT JOIN {cluster.table(of_values)} v "
             f"ON c.feature = v.feature AND c.{key} <=> v.value LEFT JOIN {cluster.table(of_pairs)} p "
             "ON c.feature = p.feature AND c.neg = p.neg AND c.pos = p.pos) WHERE id IS NOT NULL"
         )
@@ -103,8 +107,10 @@ class ClusterStore:
         """Return the hash of the rows of each column, in one pass over all of them."""
         kinds = [built.column.kind for built in self.built.values()]
         of_features = pa.table({"feature": range(len(kinds)), "kind": kinds})
+        self.check()
         words = ", ".join(
-            f"sum(CAST(conv(substr(hash, {1 + 8 * i}, 8), 16, 10) AS BIGINT)) AS word_{i}" for i in range(8)
+            f"sum(CAST(conv(substr(hash, {1 + 8 * i}, 8), 16, 10) AS DECIMAL(38, 0))) AS word_{i}"
+            for i in range(8)
         )
         text = "concat(kind, '|', id, '|', neg, '|', pos, '|', value)"
         missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
@@ -114,11 +120,12 @@ class ClusterStore:
                 f"hash FROM {cluster.table(self.kept.frame)} b JOIN {cluster.table(of_features)} k "
                 "ON b.feature = k.feature) GROUP BY feature"
             )
-        sums = {row["feature"]: [row[f"word_{i}"] for i in range(8)] for row in found.to_pylist()}
+        sums = {row["feature"]: [int(row[f"word_{i}"]) for i in range(8)] for row in found.to_pylist()}
         return {name: sum_of_words(sums.get(i, [0] * 8)) for i, name in enumerate(self.built)}
 
     def write(self, saver: storage.Saver) -> dict[str, list[storage.Json]]:
         """Have the workers write the files of all columns, and return their entries in the header."""
+        self.check()
         columns = {name: built.column for name, built in self.built.items()}
         return write(
             saver,
@@ -126,7 +133,6 @@ class ClusterStore:
             self.kept.frame,
             {name: column.kind for name, column in columns.items()},
             {name: schema_of(column.kind) for name, column in columns.items()},
-            {name: column.n_values for name, column in columns.items()},
         )
 
     def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
@@ -136,7 +142,7 @@ class ClusterStore:
             found = cluster.run(
                 "SELECT f.feature, b.id, b.neg AS all_neg, b.pos AS all_pos, f.fold, f.neg, f.pos, count(*) AS "
                 f"n FROM {counts} f LEFT JOIN {cluster.table(self.frame)} b ON f.feature = b.feature "
-                "AND f.value <=> b.value GROUP BY ALL"
+                "AND f.value <=> b.value GROUP BY f.feature, b.id, b.neg, b.pos, f.fold, f.neg, f.pos"
             )
         yield from self.table.by_feature(found)
 
@@ -146,7 +152,3 @@ def _spelled(built: Built, kind: str) -> pa.Table:
     table = built.of_values.select(["value", "id"])
     texts = table["value"].cast(pa.string()) if built.buckets else to_texts(table["value"], kind)
     return table.set_column(0, "value", texts)
-
-
-def _is_small(table: pa.Table) -> bool:
-    return bool(table.num_rows <= _BROADCAST)

@@ -6,19 +6,21 @@ Features are numbers, and values the texts that the digest spells. What the driv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vocabfold.engines.spark import Cluster, Frame, Kept, from_texts, read_parquet, spelled, to_texts
+from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, Kept, from_texts, read_parquet, spelled, to_texts
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS
+from vocabfold.storage import gone
 
 _SENT_BYTES = 2**20  # of files that the driver reads and sends; larger ones are read by the workers
 
@@ -56,8 +58,11 @@ class ClusterTable:
         self.kinds = kinds
         self._units_per_row = units_per_row
         self._folds = folds
-        self.in_folds: dict[str, Kept] = {}  # the values of codebooks by their digest, with ids by fold
-        self.session = session or next(part.session for part in parts if part.session is not None)
+        sessions = [part.session for part in parts if part.session is not None] + [session] * bool(session)
+        if any(other is not sessions[0] for other in sessions):
+            raise two_sessions()
+        self.session = sessions[0]
+        self.in_folds: WeakKeyDictionary[Any, Kept] = WeakKeyDictionary()  # codebooks with their ids by fold
 
     def frame(self, *, by_fold: bool = False) -> Frame:
         """Return the counts of all columns: feature, value, (fold,) neg, pos in units."""
@@ -139,11 +144,20 @@ class ClusterTable:
 
     def n_values(self) -> dict[str, int]:
         """Return how many values each column has."""
-        with Cluster(self.session) as cluster:
-            table = cluster.table(self.frame())
-            found = cluster.run(f"SELECT feature, count(*) AS n FROM {table} GROUP BY feature")
-        numbers = dict(zip(found["feature"].to_pylist(), found["n"].to_pylist(), strict=True))
-        return {name: numbers.get(i, 0) for i, name in enumerate(self.kinds)}
+        return n_rows(self.session, self.frame(), self.kinds)
+
+
+def n_rows(session: Any, frame: Frame, names: Iterable[str]) -> dict[str, int]:
+    """Return how many rows each column has in a table of all."""
+    with Cluster(session) as cluster:
+        found = cluster.run(f"SELECT feature, count(*) AS n FROM {cluster.table(frame)} GROUP BY feature")
+    numbers = dict(zip(found["feature"].to_pylist(), found["n"].to_pylist(), strict=True))
+    return {name: numbers.get(i, 0) for i, name in enumerate(names)}
+
+
+def two_sessions() -> InputError:
+    """Say that frames of two sessions cannot meet."""
+    return InputError("these are on two Spark sessions; save one of them, and load it on the other.")
 
 
 def _not_pickled() -> InputError:
@@ -152,9 +166,16 @@ def _not_pickled() -> InputError:
 
 def stored(cluster: Cluster, table: pa.Table | list[Path], kind: str, names: Sequence[str]) -> str:
     """Return the query for a table of values of a kind, spelled; `names` are the columns that are wanted."""
+    for path in table if isinstance(table, list) else []:
+        if not path.exists():
+            raise gone(path)
     if isinstance(table, list) and sum(path.stat().st_size for path in table) > _SENT_BYTES:
+        types = {"value": SPELLINGS[kind].sql, "fold": "INT", "id": "INT", "neg": "BIGINT", "pos": "BIGINT"}
+        schema = ", ".join(f"{name} {types[name]}" for name in names)
         chosen = [spelled(kind, "value") + " AS value" if name == "value" else name for name in names]
-        return f"(SELECT {', '.join(chosen)} FROM {cluster.table(read_parquet(cluster.session, table))})"
+        return (
+            f"(SELECT {', '.join(chosen)} FROM {cluster.table(read_parquet(cluster.session, table, schema))})"
+        )
     held = pa.concat_tables(pq.read_table(path) for path in table) if isinstance(table, list) else table
     held = held.select(list(names))
     return cluster.table(held.set_column(0, "value", to_texts(held["value"], kind)))

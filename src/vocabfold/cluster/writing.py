@@ -14,11 +14,13 @@ from typing import Any
 import pyarrow as pa
 
 from vocabfold import storage
+from vocabfold.cluster.tables import n_rows, sorted_by_value, typed
 from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, write_parquet
 from vocabfold.errors import InputError
 from vocabfold.progress import track
 
 _FILE_ROWS = 2**24  # at most, so that a file is read in one go
+_NOT_IN_SPARK = "unsigned"  # such columns, which are rare, are written by the driver
 _FEATURE = re.compile(r"feature=(\d+)")
 
 
@@ -28,7 +30,6 @@ def write(
     frame: Frame,
     kinds: Mapping[str, str],
     schemas: Mapping[str, pa.Schema],
-    n_values: Mapping[str, int],
 ) -> dict[str, list[storage.Json]]:
     """Write the columns of a frame, sorted by value, and return the entries of their files.
 
@@ -38,9 +39,10 @@ def write(
     entries: dict[str, list[storage.Json]] = {}
     names = list(kinds)
     written: dict[str, list[Path]] = {name: [] for name in names}
+    expected = n_rows(session, frame, names)
     with saver.aside() as folder, Cluster(session) as cluster:
         table = cluster.table(frame)
-        for kind in track(sorted(set(kinds.values())), "saving"):
+        for kind in track(sorted(set(kinds.values()) - {_NOT_IN_SPARK}), "saving"):
             chosen = [i for i, name in enumerate(names) if kinds[name] == kind]
             fields = schemas[names[chosen[0]]].names
             values = [
@@ -56,12 +58,17 @@ def write(
                 found = _FEATURE.fullmatch(path.parent.name)
                 assert found
                 written[names[int(found[1])]].append(path)
-        for name in names:
-            entries[name] = [saver.take(path) for path in written[name]] or [saver.add(schemas[name], [])]
-            n_rows = sum(entry["rows"] for entry in entries[name])
-            if n_rows < n_values[name]:
+        for i, name in enumerate(names):
+            if kinds[name] == _NOT_IN_SPARK:
+                found = cluster.run(f"SELECT {', '.join(schemas[name].names)} FROM {table} WHERE feature = {i}")
+                in_order = sorted_by_value(typed(found, kinds[name])).cast(schemas[name])
+                entries[name] = [saver.add(schemas[name], in_order.to_batches())]
+            else:
+                entries[name] = [saver.take(path) for path in written[name]] or [saver.add(schemas[name], [])]
+            n_found = sum(entry["rows"] for entry in entries[name])
+            if n_found != expected[name]:
                 raise InputError(
-                    f"{saver.folder} has {n_rows:,} of the {n_values[name]:,} values that the workers wrote; "
-                    "give a folder on a file system that the driver and all workers share."
+                    f"{saver.folder} has {n_found:,} of the {expected[name]:,} rows that the workers wrote of "
+                    f"{name!r}; give a folder on a file system that the driver and all workers share."
                 )
     return entries

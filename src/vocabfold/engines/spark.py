@@ -11,8 +11,8 @@ from __future__ import annotations
 import datetime
 import re
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from vocabfold.errors import InputError, MissingDependency
 
 NAME = "the Spark frame"
 _LEAST_VERSION = 4
+_SENT_ROWS = 2**22  # of a table that is sent to all workers
 _MAX_MESSAGE = 300  # characters of an error of Spark
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 _KINDS = {
@@ -120,6 +121,7 @@ class Cluster:
     huge, text = "DECIMAL(38, 0)", "STRING"  # SQL types
 
     def __init__(self, session: Any) -> None:
+        Kept.release()
         self.session = session_of(session)
         self.subject = NAME
         self._frames: dict[str, Frame] = {}
@@ -175,22 +177,26 @@ class Kept:
     """A frame whose rows stay on the cluster, once they are computed, for as long as this object lives."""
 
     _holders: ClassVar[Counter[tuple[int, int]]] = Counter()
+    _left: ClassVar[deque[tuple[Frame, tuple[int, int]]]] = deque()
 
     def __init__(self, frame: Frame) -> None:
         with _explained():
             self.frame = frame.persist()
             query = (id(frame.sparkSession), frame.semanticHash())
         self._holders[query] += 1
-        weakref.finalize(self, _release, self.frame, query).atexit = False
+        # Objects end at any moment, and Spark must not be called in the middle of another call.
+        weakref.finalize(self, self._left.append, (self.frame, query)).atexit = False
 
-
-def _release(frame: Frame, query: tuple[int, int]) -> None:
-    """Release what a frame keeps; Spark keeps the rows of a query once, however many frames ask for them."""
-    Kept._holders[query] -= 1
-    if not Kept._holders[query]:
-        del Kept._holders[query]
-        with suppress(Exception):  # the session may be gone, and its frames with it
-            frame.unpersist()
+    @classmethod
+    def release(cls) -> None:
+        """Release what nobody holds any more; Spark keeps a query once, however many frames ask for it."""
+        while cls._left:
+            frame, query = cls._left.popleft()
+            cls._holders[query] -= 1
+            if not cls._holders[query]:
+                del cls._holders[query]
+                with suppress(Exception):  # the session may be gone, and its frames with it
+                    frame.unpersist()
 
 
 def literal(value: object) -> str:
@@ -340,14 +346,33 @@ def _first_line(error: Exception) -> str:
             "there, and set PYSPARK_PYTHON to that Python before the session starts"
         )
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] ([^\n]*?)\.? SQLSTATE", text)
-    return (raised[1] if raised else text.split("\n")[0])[:_MAX_MESSAGE].rstrip(".") or type(error).__name__
+    cause = re.search(r"^: (?:[\w.$]+: )?(.*)", text, re.MULTILINE)  # below what py4j says
+    line = raised[1] if raised else cause[1] if cause else text.split("\n")[0]
+    return line[:_MAX_MESSAGE].rstrip(".; ") or type(error).__name__
 
 
-def read_parquet(session: Any, paths: Iterable[Path]) -> Frame:
+def hint(**tables: pa.Table) -> str:
+    """Return the hint to send tables to all workers, given their names in a query, if they are small."""
+    small = [name for name, table in tables.items() if table.num_rows <= _SENT_ROWS]
+    return f"/*+ BROADCAST({', '.join(small)}) */" if small else ""
+
+
+def named(frame: Frame, names: Sequence[str], about: Mapping[int, dict[str, str]]) -> Frame:
+    """Return a frame with other names for its columns, and with metadata of some of them, by their place."""
+    columns = [frame[name] for name in frame.columns]
+    return frame.select(
+        *(
+            column.alias(name, metadata=about[i]) if i in about else column.alias(name)
+            for i, (column, name) in enumerate(zip(columns, names, strict=True))
+        )
+    )
+
+
+def read_parquet(session: Any, paths: Iterable[Path], schema: str) -> Frame:
     """Return Parquet files as a frame; the workers must have them under the same paths."""
     escaped = [re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path.absolute())) for path in paths]  # none is a pattern
     with _explained():
-        return session.read.parquet(*(f"file://{path}" for path in escaped))
+        return session.read.schema(schema).parquet(*(f"file://{path}" for path in escaped))
 
 
 def write_parquet(frame: Frame, folder: Path, by: str, file_rows: int) -> None:
