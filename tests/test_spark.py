@@ -158,9 +158,12 @@ def test_the_workers_write_several_files_per_column(frame, table, tmp_path, monk
 @pytest.mark.parametrize(
     "settings",
     [
-        {"aim": "information"},
         {"aim": "information", "shards": 5, "min_count": 4},
-        {"shards": 3, "smoothing": 2, "allocation": "uniform"},
+        pytest.param({"aim": "information"}, marks=pytest.mark.slow),
+        pytest.param({"shards": 3, "smoothing": 2, "allocation": "uniform"}, marks=pytest.mark.slow),
+        pytest.param(
+            {"shards": 2, "min_count": 2, "smoothing": 0.5, "aim": "information"}, marks=pytest.mark.slow
+        ),
     ],
     ids=str,
 )
@@ -179,7 +182,7 @@ def test_threshold_cuts_as_one_process_does(table, frame, settings, caplog):
 @pytest.mark.parametrize(
     ("sent", "features", "settings"),
     [
-        (2**20, FEATURES, {}),
+        (2**20, FEATURES[:4], {}),
         (5, FEATURES[:3], {"aim": "information", "min_count": 3}),
         pytest.param(5, FEATURES, {}, marks=pytest.mark.slow),
         pytest.param(2**20, FEATURES, {"aim": "information", "min_count": 3}, marks=pytest.mark.slow),
