@@ -88,7 +88,10 @@ ALLOWED = {
         *("kinds", "cluster.store", "cluster.shards"),
     },
     "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
-    "spark": {"errors", "engines", "counts", "counting", "codebook", "loading", "transform", "fitting"},
+    "spark": {
+        *("errors", "checks", "engines", "counts", "counting", "codebook", "loading", "crossfit", "encoding"),
+        *("fitting", "cluster.encoding"),
+    },
     "members": {"errors", "progress", "engines", "columns", "codebook"},
     "arrays": {"errors", "checks", "kinds", "engines", "survey"},
     "estimator": {

@@ -397,7 +397,7 @@ def test_wide_frames_are_encoded(spark):
         (lambda rows: vf.count(rows, "click", folds=5), "name a column with the fold of each row"),
         (lambda rows: vf.count(rows, "click", weight=TEXT), "must hold numbers, got text"),
         (lambda rows: vf.count(rows, "click", preset="criteo"), "preset is for text files"),
-        (lambda rows: vf.count(rows, "click", ["zone"]), "column 'zone' holds timestamp with time zone"),
+        (lambda rows: vf.count(rows, "click", ["zone"]), "column 'zone' holds timestamp \\(with a time zone"),
         (lambda rows: vf.count(rows, "click", ["list"]), "column 'list' holds array<int>"),
         (lambda rows: vf.fit_transform(rows, "click", 9), "name a column with the fold of each row"),
         (
@@ -409,7 +409,7 @@ def test_wide_frames_are_encoded(spark):
 )
 def test_errors_come_before_long_work(frame, call, message):
     rows = frame.selectExpr("*", "current_timestamp() AS zone", "array(1) AS list")
-    with pytest.raises(vf.InputError, match=message.replace("[", r"\[")):
+    with pytest.raises(vf.InputError, match=message):
         call(rows)
 
 

@@ -50,6 +50,8 @@ def test_a_pipeline_learns_from_ids_out_of_fold_and_survives_a_disk(frame, table
     as_usual = book.transform(table.slice(0, 500))["a user"].to_pylist()
     assert in_order(fitted.transform(new))["a user"].to_pylist() == as_usual
     assert as_usual != expected["a user"].to_pylist()[:500]
+    again = in_order(fitted.transformTraining(new.withColumn("more", new.row)))
+    assert again["a user"].to_pylist() == expected["a user"].to_pylist()[:500]
     model.save(str(tmp_path / "pipeline"))
     loaded = PipelineModel.load(str(tmp_path / "pipeline"))
     chances = [
@@ -73,7 +75,9 @@ def test_ids_go_to_columns_of_their_own(frame, table, tmp_path):
     )
     compressor.save(str(tmp_path / "estimator"))
     compressor = VocabularyCompressor.load(str(tmp_path / "estimator"))
-    assert compressor.getOrDefault("budget") == 30
+    assert compressor.getBudget() == 30
+    assert compressor.setBudget(31).setInputCols(["a user", "site"]).getOrDefault("budget") == 31
+    assert "ids in all" in compressor.explainParam("budget")
     model = compressor.fit(frame.where("row < 1000"))
     model.write().overwrite().save(f"file://{tmp_path}/a model")
     model = VocabularyCompressorModel.load(str(tmp_path / "a model"))
@@ -90,7 +94,9 @@ def test_ids_that_tell_labels_are_warned_of(frame):
 
     for options in ({}, {"outputCols": ["id"]}):
         model = VocabularyCompressor(inputCols=["site"], budget=9, **options).fit(frame)
-        with pytest.warns(UserWarning, match="seems to be what the codebook was fitted on"):
+        with pytest.warns(
+            UserWarning, match="the frame is the one that the stage was fitted on: .* give foldCol="
+        ):
             model.transform(frame)
 
 

@@ -396,3 +396,15 @@ def test_a_place_that_cannot_be_written_is_refused(counts, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(vf.InputError, match=r"cannot be written: "):
         counts.save(tmp_path / "file" / "counts")
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/book", "hdfs:///x", "dbfs://y"])
+def test_stores_are_refused_at_once(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counts = vf.count(pa.table({"x": ["a", "b"], "y": [0, 1]}), "y")
+    for call in (counts.save, vf.load_counts, vf.load, vf.fit(counts, 2).save):
+        with pytest.raises(vf.InputError, match="is not a folder: .* are not supported yet; give a folder"):
+            call(path)
+    assert not list(tmp_path.iterdir())
+    counts.save(f"file://{tmp_path}/counts")
+    assert vf.load_counts(tmp_path / "counts").rows == 2

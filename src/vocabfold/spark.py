@@ -6,17 +6,21 @@ whoever works with stages that are fitted, saved and loaded together.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
-from vocabfold.codebook import Codebook
+from vocabfold import checks
+from vocabfold.cluster.encoding import encode_frame
+from vocabfold.codebook import BLIND, Codebook
 from vocabfold.counting import count
 from vocabfold.counts import Counts
+from vocabfold.crossfit import Folds
+from vocabfold.encoding import offsets
 from vocabfold.engines.spark import NAME, fingerprint, numbered, session_of
 from vocabfold.errors import InputError, MissingDependency
 from vocabfold.fitting import check_options, check_training, fit
 from vocabfold.loading import load
-from vocabfold.transform import warn_of_fitted
 
 try:
     from pyspark import keyword_only
@@ -52,15 +56,31 @@ class _Shared(HasInputCols, HasOutputCols):
         Params._dummy(), "offsetIds", "number the ids over all columns", TypeConverters.toBoolean
     )
 
-    def getOffsetIds(self) -> bool:
-        """Return whether ids are numbered over all columns."""
-        return bool(self.getOrDefault(self.offsetIds))
-
 
 def _param(name: str, doc: str) -> Param[Any]:
     return Param(Params._dummy(), name, doc, _anything)
 
 
+def _with_accessors(cls: type) -> type:
+    """Give a stage a setter and a getter for each of its parameters, as all stages of Spark have them."""
+
+    def accessors(name: str) -> dict[str, Any]:
+        ending = name[0].upper() + name[1:]
+        return {
+            f"set{ending}": lambda self, value: self._set(**{name: value}),
+            f"get{ending}": lambda self: self.getOrDefault(name),
+        }
+
+    for name in [name for name in dir(cls) if isinstance(getattr(cls, name), Param)]:
+        for accessor, function in accessors(name).items():
+            if not hasattr(cls, accessor):
+                function.__name__ = accessor
+                function.__doc__ = f"{accessor[:3].capitalize()} the parameter `{name}`."
+                setattr(cls, accessor, function)
+    return cls
+
+
+@_with_accessors
 class VocabularyCompressor(
     Estimator["VocabularyCompressorModel"],
     _Shared,
@@ -92,20 +112,20 @@ class VocabularyCompressor(
         As for `vf.fit`; with a `foldCol`, minCount is 1 by default.
     """
 
-    foldCol = _param("foldCol", "column with the fold of each row")
-    positive = _param("positive", "the value of the label that is positive")
+    foldCol = _param("foldCol", "column with the fold of each row: 0, 1, 2, ...")
+    positive = _param("positive", "the value of the label that is positive, if they are not 0 and 1")
     budget = _param("budget", "ids in all, or 'auto'")
-    aim = _param("aim", "model or information")
-    method = _param("method", "as for vf.fit")
-    allocation = _param("allocation", "as for vf.fit")
-    smoothing = _param("smoothing", "as for vf.fit")
+    aim = _param("aim", "model: ids for a model to learn from; information: the most information kept")
+    method = _param("method", "how values are folded: exact, greedy, threshold, ...")
+    allocation = _param("allocation", "how the budget is split over the columns: joint, uniform, information")
+    smoothing = _param("smoothing", "rows at the overall rate that each value is credited with, or 'auto'")
     minCount = _param("minCount", "rows below which values are pooled")
     privateMin = _param("privateMin", "the fewest rows that earn a value an id of its own")
     tail = _param("tail", "ids for each column that has a tail, on average")
-    unseen = _param("unseen", "other, own or error")
-    epsilon = _param("epsilon", "as for vf.fit")
-    shards = _param("shards", "as for vf.fit")
-    seed = _param("seed", "as for vf.fit")
+    unseen = _param("unseen", "what values get that are not in the codebook: other, own, error")
+    epsilon = _param("epsilon", "by which part thresholds fall, for method threshold or stochastic")
+    shards = _param("shards", "shards of each column, for method threshold")
+    seed = _param("seed", "of the samples, for method stochastic")
 
     @keyword_only
     def __init__(
@@ -188,6 +208,7 @@ class VocabularyCompressor(
         return self._copyValues(model)
 
 
+@_with_accessors
 class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressorModel"], MLWritable):
     """A codebook as a Transformer of pyspark.ml.
 
@@ -210,17 +231,51 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         return self._codebook
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        book, is_offset = self.codebook, self.getOffsetIds()
         session_of(dataset)
-        known = (fingerprint(dataset),)
-        counts = self._counts if book.knows(known) else None
-        outputs = self.getOutputCols() if self.isSet("outputCols") else None
-        if not outputs:
-            encoded: DataFrame = book.transform(dataset, offset_ids=is_offset, counts=counts)
+        is_fitted = self.codebook.knows((fingerprint(dataset),))
+        if is_fitted and self._counts is None and self.codebook.settings["method"] not in BLIND:
+            warnings.warn(
+                "the frame is the one that the stage was fitted on: its ids tell the labels of these rows, and "
+                "later stages trust rare values too much; give foldCol=, or fit on older rows.",
+                stacklevel=3,
+            )
+        return self._encoded(dataset, self._counts if is_fitted else None)
+
+    def transformTraining(self, dataset: DataFrame) -> DataFrame:
+        """Encode rows that the stage was fitted on out of fold, whatever was done to their frame since.
+
+        `transform` does so for the very frame that was fitted, and knows no other: with a filter or one more
+        column it is another query. For a stage that was fitted with `foldCol`, in the same session.
+        """
+        session_of(dataset)
+        if self._counts is None:
+            raise InputError(
+                "the stage was fitted without foldCol, or loaded; its counts by fold are not there."
+            )
+        return self._encoded(dataset, self._counts)
+
+    def _encoded(self, dataset: DataFrame, counts: Counts | None) -> DataFrame:
+        book = self.codebook
+        folds = None if counts is None else Folds.of(book, counts, None, None)
+        added = offsets(book, self.getOrDefault("offsetIds"))
+        if not self.isSet("outputCols"):
+            encoded: DataFrame = encode_frame(book, dataset, added, False, folds)
             return encoded
-        if counts is None:
-            warn_of_fitted(book, known, NAME, stacklevel=3)
-        return _beside(dataset, book, dict(zip(book.features, outputs, strict=True)), is_offset, counts)
+        outputs = dict(zip(book.features, self.getOutputCols(), strict=True))
+        names = dataset.columns
+        taken = [name for name in outputs.values() if name in names]
+        if taken or len(set(outputs.values())) < len(outputs):
+            wrong = (taken or list(outputs.values()))[0]
+            raise InputError(f"outputCols must be new names, each given once; {wrong!r} is not.")
+        checks.known("column", book.features, names, NAME)
+        # Values are copied to the end, ids take their place, and then the two change places.
+        place = {names.index(name): len(names) + i for i, name in enumerate(outputs)}
+        copies = [f"c{i} AS c{j}" for i, j in place.items()]
+        doubled = numbered(dataset).selectExpr("*", *copies).toDF(*names, *outputs.values())
+        both = numbered(encode_frame(book, doubled, added, False, folds))
+        order = [place.get(i, i) for i in range(len(names))] + list(place)
+        swapped: DataFrame = both.select(*[f"c{i}" for i in order]).toDF(*names, *outputs.values())
+        return swapped
 
     def write(self) -> MLWriter:
         """Return what saves the model; its folder holds a codebook that `vf.load` reads."""
@@ -230,27 +285,6 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
     def read(cls) -> MLReader[VocabularyCompressorModel]:
         """Return what loads a model."""
         return _Reader()
-
-
-def _beside(
-    dataset: DataFrame, book: Codebook, outputs: dict[str, str], is_offset: bool, counts: Counts | None
-) -> DataFrame:
-    """Return a frame with ids in columns of their own, after all others."""
-    names = dataset.columns
-    taken = [name for name in outputs.values() if name in names]
-    if taken or len(set(outputs.values())) < len(outputs):
-        wrong = (taken or list(outputs.values()))[0]
-        raise InputError(f"outputCols must be new names, each given once; {wrong!r} is not.")
-    # The values go to columns at the end, ids take their place, and in the end the two change places.
-    first = numbered(dataset)
-    place = {name: names.index(name) for name in outputs}
-    values = [f"c{i} AS c{len(names) + j}" for j, i in enumerate(place.values())]
-    doubled = first.selectExpr("*", *values).toDF(*names, *outputs.values())
-    encoded = numbered(book.transform(doubled, offset_ids=is_offset, counts=counts))
-    swapped = {i: len(names) + j for j, i in enumerate(place.values())}
-    order = [swapped.get(i, i) for i in range(len(names))] + list(place.values())
-    chosen: DataFrame = encoded.select(*[f"c{i}" for i in order]).toDF(*names, *outputs.values())
-    return chosen
 
 
 class _Writer(MLWriter):

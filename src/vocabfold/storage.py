@@ -242,7 +242,13 @@ def _locked(folder: Path) -> Iterator[None]:
 def _folder(path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
         raise InputError(f"the path of a folder is needed, got {path!r}.")
-    return Path(path).expanduser()
+    address = re.match(r"([A-Za-z][\w+.-]*)://", str(path))
+    if address and address[1] != "file":
+        raise InputError(
+            f"{path} is not a folder: {address[1]} and other stores are not supported yet; give a folder, for "
+            "Spark one that the driver and the workers share."
+        )
+    return Path(str(path)[len("file://") :] if address else path).expanduser()
 
 
 def _absent(folder: Path, layout: Layout) -> CodebookError:

@@ -85,10 +85,13 @@ def look_over(
         }
     selected = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
     groups = engine.run(
-        f"SELECT *, count(*) OVER () AS n_labels FROM (SELECT {selected} FROM {rows.scan} GROUP BY 1) "
+        f"SELECT * FROM (SELECT {selected} FROM {rows.scan} GROUP BY 1) "
         f"ORDER BY label IS NULL DESC, n DESC, label LIMIT {_SHOWN + 2}"
     ).to_pylist()
-    classes = _classes(groups, label, data_name, drop_null_labels)
+    n_values = sum(group["label"] is not None for group in groups)
+    if len(groups) == _SHOWN + 2:  # there may be more
+        n_values = engine.run(f"SELECT count(DISTINCT {label_sql}) AS n FROM {rows.scan}")["n"][0].as_py()
+    classes = _classes(groups, n_values, label, data_name, drop_null_labels)
     value = _positive(classes, label, str(rows.columns[label].kind), positive)
     is_present = any(group["label"] is value for group in classes)
     where = [f"{label_sql} IS NOT NULL"] if len(classes) < len(groups) else []
@@ -135,7 +138,7 @@ def _numbers(role: str, name: str, rows: Rows, kinds: Sequence[str]) -> str:
     return column.sql
 
 
-def _classes(groups: list[Row], label: str, data_name: str, drop_null_labels: bool) -> list[Row]:
+def _classes(groups: list[Row], n_values: int, label: str, data_name: str, drop_null_labels: bool) -> list[Row]:
     """Return the rows of each value of the label, or say why there are not one or two."""
     n_missing = sum(group["n"] for group in groups if group["label"] is None)
     classes = [group for group in groups if group["label"] is not None]
@@ -146,7 +149,6 @@ def _classes(groups: list[Row], label: str, data_name: str, drop_null_labels: bo
         )
     if not classes:
         raise InputError(f"{data_name} has no rows" + (f" with a label in {label!r}." if n_missing else "."))
-    n_values = groups[0]["n_labels"] - bool(n_missing)
     if n_values > 2:
         values = ", ".join(
             f"{short(group['label'])} in {number(group['n'], 'row')}" for group in classes[:_SHOWN]

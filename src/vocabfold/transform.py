@@ -208,18 +208,12 @@ def _check_rows(plan: Plan, known: tuple[str, ...], place: str) -> None:
     """Warn if rows are looked up that the codebook was fitted on; or refuse, if they were dealt otherwise."""
     if plan.folds:
         plan.folds.check(known, place)
-    else:
-        warn_of_fitted(plan.book, known, place, stacklevel=6)
-
-
-def warn_of_fitted(book: Codebook, known: tuple[str, ...], place: str, *, stacklevel: int) -> None:
-    """Warn if rows, by their fingerprints, seem to be those that a codebook was fitted on."""
-    if book.settings["method"] not in BLIND and book.knows(known):
+    elif plan.book.settings["method"] not in BLIND and plan.book.knows(known):
         warnings.warn(
             f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
             "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
             "counts=) with counts by fold, or fit on older rows.",
-            stacklevel=stacklevel,
+            stacklevel=5,
         )
 
 

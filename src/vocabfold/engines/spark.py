@@ -258,7 +258,7 @@ def kind_of(type: str) -> str | None:
 
 
 def _described(type: str) -> str:
-    return "timestamp with time zone" if type == "timestamp" else type
+    return "timestamp (with a time zone; timestamp_ntz has none)" if type == "timestamp" else type
 
 
 def fingerprint(frame: Frame) -> str:
