@@ -1,4 +1,4 @@
-"""Codebook + Spark frame -> the frame with ids, as joins; nothing is run until somebody asks for the rows.
+"""Codebook + Spark frame -> the frame with ids, as joins that run when somebody asks for the rows.
 
 Every column is joined with its values. Those of small columns are sent to all workers; of a large column, only
 the values that many rows have, and the rows that are then left have no heavy key, whichever machine they meet
@@ -110,7 +110,7 @@ def _id(book: Codebook, name: str, i: int, place: int, pool: NDArray[np.int32] |
         other = f"coalesce(try_element_at(array({', '.join(map(str, pool[:-1]))}), fold + 1), {pool[-1]})"
     if book.settings["unseen"] == "error":
         start = literal(f"column {name!r}: the value ")
-        end = "' is not in the codebook, fitted with unseen=''error'''"
+        end = literal(" is not in the codebook, fitted with unseen='error'")
         value = f"coalesce(CAST(c{place} AS STRING), 'None')"
         return f"coalesce({found}, CAST(raise_error(concat({start}, {value}, {end})) AS INT))"
     return f"coalesce({found}, {other})"
