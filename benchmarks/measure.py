@@ -87,10 +87,11 @@ def ran_task(options: argparse.Namespace, tasks: Mapping[str, Task]) -> bool:
 
 
 def least(repeats: list[list[Row]]) -> list[Row]:
-    """Return the least time of each step over the repeats, and the largest time and memory."""
+    """Return the least times of each step over the repeats, and the largest time and memory."""
     return [
         step[0]
         | {"seconds": min(row["seconds"] for row in step), "slowest": max(row["seconds"] for row in step)}
+        | {field: min(row[field] for row in step) for field in ("driver_seconds",) if field in step[0]}
         | {field: max(row[field] for row in step) for field in ("peak_mb", "extra_mb") if field in step[0]}
         | {"repeats": len(step)}
         for step in zip(*repeats, strict=True)
