@@ -182,7 +182,7 @@ def test_threshold_cuts_as_one_process_does(table, frame, settings, caplog):
 @pytest.mark.parametrize(
     ("sent", "features", "settings"),
     [
-        (2**20, FEATURES[:4], {}),
+        pytest.param(2**20, FEATURES[:4], {}, marks=pytest.mark.slow),
         (5, FEATURES[:3], {"aim": "information", "min_count": 3}),
         pytest.param(5, FEATURES, {}, marks=pytest.mark.slow),
         pytest.param(2**20, FEATURES, {"aim": "information", "min_count": 3}, marks=pytest.mark.slow),
