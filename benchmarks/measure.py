@@ -9,6 +9,7 @@ import platform
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -16,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
 
 RUNS = Path(__file__).parent / "runs"
@@ -84,6 +86,28 @@ def ran_task(options: argparse.Namespace, tasks: Mapping[str, Task]) -> bool:
         rows = tasks[options.task](options.task, str(options.file), options.memory)
         print(json.dumps([{"peak_mb": peak()} | row for row in rows]))
     return bool(options.task)
+
+
+def in_turns(
+    name: str, doc: str | None, tasks: Mapping[str, Task], packages: Sequence[str], *, memory: str, repeats: int
+) -> None:
+    """Measure all tasks of a benchmark on one file of rows in turns, print and keep the rows."""
+    options = parser_of(doc, memory=memory, repeats=repeats).parse_args()
+    if ran_task(options, tasks):
+        return
+    n_rows = 50_000 if options.small else options.rows
+    with tempfile.TemporaryDirectory() as folder:
+        file = options.file or Path(folder) / "rows.parquet"
+        if not file.exists():
+            write_rows(file, n_rows)
+        found: dict[str, list[list[Row]]] = {task: [] for task in tasks}
+        for _ in range(1 if options.small else options.repeats):
+            for task in tasks:
+                found[task].append(in_a_process(f"benchmarks.{name}.run", task, file, options.memory))
+    rows = [{"part": task, "rows": n_rows, **row} for task, runs in found.items() for row in least(runs)]
+    show(rows)
+    if not options.small:
+        keep(name, rows, packages, options)
 
 
 def least(repeats: list[list[Row]]) -> list[Row]:

@@ -11,16 +11,14 @@ Each process works on a table of two rows before the clock starts, so that impor
 `benchmarks.speed` measures, are loaded on both sides.
 """
 
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import in_a_process, keep, least, parser_of, peak, ran_task, show
+from benchmarks.measure import in_turns, peak
 
 Row = dict[str, Any]
 TRAINING = "fit_transform: count by fold, fit for a model, write the rows out of fold"
@@ -119,27 +117,5 @@ def serving(_: str, file: str, memory: str) -> list[Row]:
 
 TASKS = {**dict.fromkeys(GROUP_BY, group_by), "codebook": codebook, "training": training, "serving": serving}
 
-
-def main() -> None:
-    """Measure all tasks in turns, print and keep the rows."""
-    parser = parser_of(__doc__, memory="2GB", repeats=3)
-    options = parser.parse_args()
-    if ran_task(options, TASKS):
-        return
-    n_rows = 50_000 if options.small else options.rows
-    with tempfile.TemporaryDirectory() as folder:
-        file = options.file or Path(folder) / "rows.parquet"
-        if not file.exists():
-            write_rows(file, n_rows)
-        found: dict[str, list[list[Row]]] = {task: [] for task in TASKS}
-        for _ in range(1 if options.small else options.repeats):
-            for task in TASKS:
-                found[task].append(in_a_process("benchmarks.codebook.run", task, file, options.memory))
-    rows = [{"part": task, "rows": n_rows, **row} for task, repeats in found.items() for row in least(repeats)]
-    show(rows)
-    if not options.small:
-        keep("codebook", rows, PACKAGES, options)
-
-
 if __name__ == "__main__":
-    main()
+    in_turns("codebook", __doc__, TASKS, PACKAGES, memory="2GB", repeats=3)

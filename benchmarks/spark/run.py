@@ -22,9 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import in_a_process, keep, least, parser_of, peak, ran_task, show
+from benchmarks.measure import in_turns, peak
 
 Row = dict[str, Any]
 ONE, EACH = "one groupBy of all columns", "a groupBy per column"
@@ -167,26 +166,5 @@ def codebook(_: str, file: str, memory: str) -> list[Row]:
 
 TASKS = {ONE: group_by, EACH: group_by, "codebook": codebook}
 
-
-def main() -> None:
-    """Measure all tasks in turns, print and keep the rows."""
-    options = parser_of(__doc__, memory="4GB", repeats=2).parse_args()
-    if ran_task(options, TASKS):
-        return
-    n_rows = 50_000 if options.small else options.rows
-    with tempfile.TemporaryDirectory() as folder:
-        file = options.file or Path(folder) / "rows.parquet"
-        if not file.exists():
-            write_rows(file, n_rows)
-        found: dict[str, list[list[Row]]] = {task: [] for task in TASKS}
-        for _ in range(1 if options.small else options.repeats):
-            for task in TASKS:
-                found[task].append(in_a_process("benchmarks.spark.run", task, file, options.memory))
-    rows = [{"part": task, "rows": n_rows, **row} for task, repeats in found.items() for row in least(repeats)]
-    show(rows)
-    if not options.small:
-        keep("spark", rows, PACKAGES, options)
-
-
 if __name__ == "__main__":
-    main()
+    in_turns("spark", __doc__, TASKS, PACKAGES, memory="4GB", repeats=2)

@@ -100,7 +100,9 @@ class FoldedStore:
             folds.append(batch["fold"].to_numpy())
             neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
             ids_in_fold.append(tail_ids(column, neg, pos, self.book.units_per_row))
-        pool = _pool(engine, self.counts, book, by_fold)
+        pool = np.zeros((2, self.counts.folds), np.int64)
+        if column.n_pooled:
+            pool = _pool(engine, self.counts, book, by_fold)
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),

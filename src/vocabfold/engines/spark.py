@@ -275,10 +275,6 @@ def spelled(kind: str, value: str) -> str:
 def to_texts(values: pa.Array | pa.ChunkedArray, kind: str) -> pa.Array:
     """Return values of a kind as texts, spelled as Spark does."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if kind in ("text", "missing"):
-        return array.cast(pa.string())
-    if kind == "boolean":
-        return array.cast(pa.string())
     if kind == "float":
         bits = [None if x is None else f"{np.float64(x).view(np.uint64):064b}" for x in array.to_pylist()]
         return pa.array(bits, pa.string())
