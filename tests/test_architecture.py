@@ -103,18 +103,40 @@ ALLOWED = {
         *("kinds", "progress", "order", "engines", "counts", "counting"),
         *("checks", "columns", "codebook", "crossfit", "encoding", "evaluation"),
     },
+    "trials": {"errors", "information", "order", "solve", "budget", "grouping", "folding"},
+    "stopping": {"budget", "trials"},
+    "comparison": {
+        *("errors", "checks", "terminal", "progress", "budget", "folding", "engines", "counts", "trials"),
+        "stopping",
+    },
+    "plotting": {"errors", "checks", "engines", "comparison"},
     "demo": {"errors", "checks", "engines"},
     "display": {
         *("errors", "checks", "terminal", "kinds", "folds", "counts", "codebook", "transform", "evaluation"),
-        "options",
+        *("options", "comparison"),
     },
     "options": {"errors"},
-    "commands": {"options", "errors", "checks", "storage", "counts", "fitting", "display", "demo"},
+    "commands": {
+        *("options", "errors", "checks", "storage", "counts", "fitting", "comparison", "plotting", "display"),
+        "demo",
+    },
     "cli": {"errors", "terminal", "progress", "options", "commands"},
 }
 # Steps that methods of a noun call, imported inside the method.
-INSIDE = {"codebook": {"transform", "evaluate", "evaluation", "saving"}}
-HEAVY = ["numba", "numpy", "duckdb", "pyarrow", "rich", "sklearn", "pyspark", "pandas", "polars", "scipy"]
+INSIDE = {"codebook": {"transform", "evaluate", "evaluation", "saving"}, "comparison": {"plotting"}}
+HEAVY = [
+    "numba",
+    "numpy",
+    "matplotlib",
+    "duckdb",
+    "pyarrow",
+    "rich",
+    "sklearn",
+    "pyspark",
+    "pandas",
+    "polars",
+    "scipy",
+]
 
 
 def modules():

@@ -644,3 +644,29 @@ def test_an_interrupted_run_leaves_no_temporary_files(rows, tmp_path, monkeypatc
     assert (process.returncode, err) == (128 + sign, b"error: interrupted.\n")
     assert list(temporary.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_compare_prints_draws_and_refuses(vocabfold, rows):
+    asked = ["--budgets", "4,0.006k", "--methods", "exact,hashing"]
+    of_rows = [*rows, "--label", "click"]
+    out = ok(vocabfold("compare", *of_rows, *asked, "--plot", "a.svg"))
+    assert out.count("hashing  uniform") == 2
+    assert "plot -> a.svg" in out
+    assert "hashing, uniform" in Path("a.svg").read_text()
+    ok(vocabfold("count", *of_rows, "-o", "counts"))
+    found = json.loads(ok(vocabfold("compare", "counts", *asked, "--json")))
+    assert [trial["budget"] for trial in found["trials"]] == [4, 4, 6, 6]
+    assert found["trials"][0]["lost"] == found["trials"][0]["loss"] / found["total"]
+    for words, message in [
+        (["counts", "--budgets", "4,x"], "--budgets must be numbers of ids, at least 1, such as"),
+        (["counts", *asked, "--label", "no"], "counts was counted with the label 'click', not 'no'."),
+        (["counts", *asked, "--features", "site"], "--features is for rows, and counts holds counts"),
+        ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or --force"),
+        (
+            ["absent.csv", *asked, "--time-limit", "-1"],
+            "--time-limit must be a number of seconds above 0, got -1",
+        ),
+        (["absent.csv", *asked, "--methods", "x"], "--methods must be one of"),
+    ]:
+        code, _, err = vocabfold("compare", *words)
+        assert (code, err[: len(message) + 7]) == (2, f"error: {message}")

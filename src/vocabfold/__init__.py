@@ -5,9 +5,9 @@
 array([0, 0, 2, 1, 2], dtype=int32)
 
 `count` counts rows, `fit` folds the counts into a codebook, `load_counts` and `load` read both back;
-`fit_transform` also encodes the rows for a model to be trained on. On bare numbers, `fold` folds one column,
-`fold_table` several under one budget, and `curve` gives the optimum for every size. `VocabularyCompressor` is a
-transformer for scikit-learn.
+`fit_transform` also encodes the rows for a model to be trained on; `compare` tries every method on the same
+counts. On bare numbers, `fold` folds one column, `fold_table` several under one budget, and `curve` gives the
+optimum for every size. `VocabularyCompressor` is a transformer for scikit-learn.
 """
 
 import importlib as _importlib
@@ -15,6 +15,7 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from vocabfold.codebook import Codebook
+    from vocabfold.comparison import compare
     from vocabfold.counting import count
     from vocabfold.counts import Counts, load_counts
     from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError
@@ -38,6 +39,7 @@ __all__ = [
     "Transformed",
     "VocabfoldError",
     "VocabularyCompressor",
+    "compare",
     "count",
     "curve",
     "fit",
@@ -59,6 +61,7 @@ _MODULES = {
     "Transformed": "transform",
     "VocabfoldError": "errors",
     "VocabularyCompressor": "estimator",
+    "compare": "comparison",
     "count": "counting",
     "curve": "folding",
     "fit": "fitting",

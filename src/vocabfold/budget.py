@@ -91,7 +91,7 @@ class Tuning:
                 f"{n_shards:,} shards are more than epsilon x ids = {epsilon:g} x {n_ids:,}: method "
                 "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
                 "good the result is; give fewer shards.",
-                stacklevel=5,
+                stacklevel=6,
             )
 
 

@@ -100,10 +100,7 @@ def merge(
 
 @app.command()
 def fit(
-    data: Annotated[
-        list[str],
-        typer.Argument(metavar="DATA", help=options.DATA_HELP + " Or folders from 'vocabfold count'."),
-    ],
+    data: options.DataOrCounts,
     budget: options.Budget,
     out: options.Out,
     label: options.Label = None,
@@ -178,24 +175,15 @@ def fit(
     of_ids: dict[str, Any] = {"only_ids": only_ids, "offset_ids": offset_ids}
     if train_out is None and (given := _given(of_ids)):
         raise InputError(f"{given} is for the rows that --train-out writes; give it to 'vocabfold transform'.")
-    is_counted = [(Path(path) / storage.COUNTS.header).exists() for path in data]
     written = None
-    if any(is_counted):
-        if not all(is_counted):
-            odd = data[is_counted.index(False)]
-            raise InputError(f"{odd} holds no counts, and others do; count it first, or give all as rows.")
-        if train_out is not None:
-            raise InputError(
-                f"--train-out needs rows, and {data[0]} holds counts: give the rows, or use 'vocabfold "
-                "transform --counts' after this."
-            )
-        if given := _given(of_rows):
-            raise InputError(f"{given} is for rows, and {data[0]} holds counts: give it to 'vocabfold count'.")
-        counts = _load_counts(data, memory)
-        if label not in (None, counts.label):
-            raise InputError(f"{data[0]} was counted with the label {counts.label!r}, not {label!r}.")
-        book = vf.fit(counts, n_ids, **for_fit)
-    elif train_out is not None:
+    if train_out is None:
+        book = vf.fit(_counted(data, label, of_rows, memory), n_ids, **for_fit)
+    elif any(_are_counts(data)):
+        raise InputError(
+            f"--train-out needs rows, and {data[0]} holds counts: give the rows, or use 'vocabfold "
+            "transform --counts' after this."
+        )
+    else:
         of_rows["folds"] = 5 if folds is None else folds
         book, written = vf.fit_transform(
             data,
@@ -208,9 +196,6 @@ def fit(
             **for_fit,
             **of_ids,
         )
-    else:
-        of_rows["folds"] = folds or 0
-        book = vf.fit(vf.count(data, label, **of_rows, memory_limit=memory), n_ids, **for_fit)
     book.save(out)
     display.book(out, book, as_json, written)
 
@@ -308,6 +293,79 @@ def evaluate(
 
 
 @app.command()
+def compare(
+    data: options.DataOrCounts,
+    budgets: Annotated[
+        str, typer.Option("--budgets", "-b", metavar="A,B", help="Ids in all, several: 10k,20k,160k.")
+    ],
+    label: options.Label = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Methods, as for 'vocabfold fit'; by default all but dynamic."),
+    ] = None,
+    allocations: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Of joint, uniform, information; by default joint, or else uniform."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds, after which a fold is stopped.")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also draw it: a file that ends in .svg, .png or .pdf.")
+    ] = None,
+    features: options.Features = None,
+    exclude: options.Exclude = None,
+    positive: options.Positive = None,
+    weight: options.Weight = None,
+    drop_null_labels: options.DropNullLabels = False,
+    preset: options.Preset = None,
+    unmerged: Annotated[
+        bool, typer.Option("--unmerged", help="Cut between values of equal rate, too, as the paper does.")
+    ] = False,
+    epsilon: options.Epsilon = 0.1,
+    shards: options.Shards = 1,
+    seed: options.Seed = 0,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Try every method on the same rows or counts.
+
+    What each loses of the information about the label, against the least that any fold of that budget loses,
+    and how long it takes:
+
+    vocabfold compare 'days/*.parquet' --label click --budgets 1k,10k --methods exact,greedy,frequency
+    """
+    from vocabfold import comparison, display
+
+    given: dict[str, Any] = {
+        "budgets": options.parse_budgets(budgets),
+        "methods": options.names(methods),
+        "allocations": options.names(allocations),
+    }
+    tuning: dict[str, Any] = {"epsilon": epsilon, "shards": shards, "seed": seed, "time_limit": time_limit}
+    comparison.check_options(**given, **tuning)
+    if plot is not None:
+        from vocabfold.plotting import check_plot
+
+        check_plot(plot, overwrite=force)
+    of_rows = {
+        "features": options.names(features),
+        "exclude": options.names(exclude),
+        "positive": positive,
+        "weight": weight,
+        "preset": preset,
+        "drop_null_labels": drop_null_labels,
+    }
+    counts = _counted(data, label, of_rows, memory)
+    display.left_out(counts.left_out)
+    found = vf.compare(counts, **given, merge=not unmerged, **tuning)
+    if plot is not None:
+        found.plot(plot, overwrite=force)
+    display.comparison(found, plot, as_json)
+
+
+@app.command()
 def inspect(
     book: options.Book,
     feature: Annotated[str | None, typer.Option(metavar="COL", help="Show the ids of one column.")] = None,
@@ -386,6 +444,29 @@ def _options(
 def _given(values: dict[str, Any]) -> str | None:
     """Return the first option that was given."""
     return next((f"--{name.replace('_', '-')}" for name, value in values.items() if value), None)
+
+
+def _are_counts(data: list[str]) -> list[bool]:
+    from vocabfold.storage import COUNTS
+
+    return [(Path(path) / COUNTS.header).exists() for path in data]
+
+
+def _counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory: str | None) -> Counts:
+    """Return the counts of rows; or those of folders that hold counts."""
+    is_counted = _are_counts(data)
+    if not any(is_counted):
+        options_of_rows = {name: value for name, value in of_rows.items() if value is not None}
+        return vf.count(data, label, **options_of_rows, memory_limit=memory)
+    if not all(is_counted):
+        odd = data[is_counted.index(False)]
+        raise InputError(f"{odd} holds no counts, and others do; count it first, or give all as rows.")
+    if given := _given(of_rows):
+        raise InputError(f"{given} is for rows, and {data[0]} holds counts: give it to 'vocabfold count'.")
+    counts = _load_counts(data, memory)
+    if label not in (None, counts.label):
+        raise InputError(f"{data[0]} was counted with the label {counts.label!r}, not {label!r}.")
+    return counts
 
 
 def _load_counts(paths: list[str], memory: str | None) -> Counts:

@@ -19,15 +19,23 @@ from vocabfold.errors import InputError
 from vocabfold.folds import share_kept, shown_gap
 from vocabfold.kinds import KINDS, from_text
 from vocabfold.options import in_options
-from vocabfold.terminal import printable
+from vocabfold.terminal import aligned, printable
 
 if TYPE_CHECKING:  # for what is shown alone, the steps are not loaded
+    from vocabfold.comparison import Comparison
     from vocabfold.evaluation import Evaluation
     from vocabfold.transform import Transformed
 
 _MAX_NAMED = 20  # columns in a note
 _MAX_WIDTH = 60  # characters of a cell
-_TEXTS = ("column", "kind", "examples")  # the heads of columns that hold no numbers
+_TEXTS = (
+    "column",
+    "kind",
+    "examples",
+    "method",
+    "allocation",
+    "note",
+)  # the heads of columns that hold no numbers
 
 
 def line(text: str) -> None:
@@ -40,14 +48,8 @@ def line(text: str) -> None:
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns: texts to the left, numbers to the right."""
-    cells = [heads, *rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        aligned = (
-            cell.ljust(width) if head in _TEXTS else cell.rjust(width)
-            for cell, width, head in zip(row, widths, heads, strict=True)
-        )
-        line("  ".join(aligned).rstrip())
+    for text in aligned(heads, rows, _TEXTS):
+        line(text)
 
 
 def shown(text: str) -> str:
@@ -214,6 +216,19 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
     if problem:
         sys.stderr.write(f"failed: {problem}.\n")
     return not problem
+
+
+def comparison(found: Comparison, plot: str | None, as_json: bool) -> None:
+    """Print what every method loses, and how long it takes."""
+    if as_json:
+        about = {name: getattr(found, name) for name in ("n_columns", "n_values", "total")}
+        machine(about | {"trials": found.to_arrow().to_pylist(), "plot": plot})
+        return
+    table(*found.cells())
+    of_all = f"{found.total:.4g} nats that {number(found.n_values, 'value')} tell"
+    line(f"\nlost: share of the {of_all}; of the least: times the least loss of any fold of that budget")
+    if plot is not None:
+        line(f"plot -> {printable(plot)}")
 
 
 def transformed(written: Transformed, digest: str, as_json: bool) -> None:

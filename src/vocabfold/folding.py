@@ -170,7 +170,7 @@ def fold_table(
     """
     check_method(method, allocation)
     tuning = Tuning(epsilon, shards, seed)
-    counts = _check_columns(columns)
+    counts = check_columns(columns)
     budget = checks.at_least("budget", budget, len(counts), " (one id per column)")
     curves = [order(*pair) for pair in counts.values()]
     if method in BY_VALUE:
@@ -231,7 +231,7 @@ def curve(
     return np.arange(1, last + 1), informations
 
 
-def _check_columns(
+def check_columns(
     columns: Mapping[str, tuple[ArrayLike, ArrayLike]],
 ) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the counts of every column, or name all columns whose counts cannot be used."""
@@ -264,33 +264,50 @@ def fold_curves(
     What one budget is split by, and the gap, are per row of each curve, or all per so many `rows`.
     """
     optimum = exact.solve(curves, budget, rows)
-    of_curves = [rows or curve.rows for curve in curves]
-    shares = [curve.rows / of_curve for curve, of_curve in zip(curves, of_curves, strict=True)]
-    n_rates, cuts = [curve.n_rates for curve in curves], None
-    if allocation != "joint":
-        totals = [of_all * curve.total for of_all, curve in zip(shares, curves, strict=True)]
-        sizes = share(n_rates, totals, budget, allocation, method)
-        if method == "threshold":
-            tuning.check_shards_of_each(n_rates, sizes)
-    elif method in OPTIMAL:
-        sizes = optimum.sizes
-    else:
-        if method == "threshold":
-            tuning.check_shards(n_rates, budget)
-        cuts = joint_cuts(curves, of_curves, budget, method, tuning)
-        sizes = [of_curve.size + 1 for of_curve in cuts]
+    sizes, cuts = find_cuts(curves, budget, method, allocation, tuning, rows, optimum)
     own = optimum
     if sizes != optimum.sizes:
         each = [exact.solve([curve], size, rows) for curve, size in zip(curves, sizes, strict=True)]
         own = exact.Optimum([one.cuts[0] for one in each], [one.floors[0] for one in each])
-    if method == "exact":
-        cuts = own.cuts
-    elif cuts is None:
-        cuts = [cuts_of_size(curve, size, method, tuning) for curve, size in zip(curves, sizes, strict=True)]
+    shares = [curve.rows / (rows or curve.rows) for curve in curves]
     floors = [floor / of_all for floor, of_all in zip(own.floors, shares, strict=True)]
     folds = [cut(*parts) for parts in zip(curves, cuts, floors, strict=True)]
     loss = math.fsum(of_all * fold.loss for of_all, fold in zip(shares, folds, strict=True))
     return folds, max(0.0, loss - math.fsum(optimum.floors))
+
+
+def find_cuts(
+    curves: Sequence[Curve],
+    budget: int,
+    method: str,
+    allocation: str,
+    tuning: Tuning,
+    rows: int | None = None,
+    optimum: exact.Optimum | None = None,
+) -> tuple[list[int], list[Cuts]]:
+    """Return the size that the allocation gives each curve, and its cuts; the `optimum` may be known."""
+    of_curves = [rows or curve.rows for curve in curves]
+    n_rates = [curve.n_rates for curve in curves]
+    if allocation == "joint" and method not in OPTIMAL:
+        if method == "threshold":
+            tuning.check_shards(n_rates, budget)
+        cuts = joint_cuts(curves, of_curves, budget, method, tuning)
+        return [of_curve.size + 1 for of_curve in cuts], cuts
+    if allocation == "joint":
+        optimum = optimum or exact.solve(curves, budget, rows)
+        sizes = optimum.sizes
+    else:
+        totals = [curve.total * curve.rows / of_all for curve, of_all in zip(curves, of_curves, strict=True)]
+        sizes = share(n_rates, totals, budget, allocation, method)
+        if method == "threshold":
+            tuning.check_shards_of_each(n_rates, sizes)
+    if method != "exact":
+        return sizes, [
+            cuts_of_size(curve, size, method, tuning) for curve, size in zip(curves, sizes, strict=True)
+        ]
+    if optimum and sizes == optimum.sizes:
+        return sizes, optimum.cuts
+    return sizes, [exact.solve([curve], size, rows).cuts[0] for curve, size in zip(curves, sizes, strict=True)]
 
 
 def cut(curve: Curve, cuts: Cuts, floor: float) -> Fold:

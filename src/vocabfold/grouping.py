@@ -27,32 +27,37 @@ def fold_values(
     counts: Sequence[tuple[Counts, Counts]], curves: Sequence[Curve], budget: int, method: str, allocation: str
 ) -> tuple[list[Fold], float]:
     """Fold each column at the size that the allocation gives it; also return the gap of all together."""
+    sizes, groups = find_groups(counts, curves, budget, method, allocation)
+    folds = []
+    for pair, curve, of_values, size in zip(counts, curves, groups, sizes, strict=True):
+        floor = exact.solve([curve], size).floors[0]
+        folds.append(group(*pair, curve, of_values, floor))
+    least = math.fsum(exact.solve(curves, budget).floors)
+    return folds, max(0.0, math.fsum(fold.loss for fold in folds) - least)
+
+
+def find_groups(
+    counts: Sequence[tuple[Counts, Counts]], curves: Sequence[Curve], budget: int, method: str, allocation: str
+) -> tuple[list[int], list[Counts]]:
+    """Return the size that the allocation gives each column, and the group of each of its values."""
     sizes = []
     if allocation != "joint":
         n_values = [int(np.count_nonzero(neg + pos)) for neg, pos in counts]
         sizes = share(n_values, [curve.total for curve in curves], budget, allocation, method)
     if method == "hashing":
-        groups = [_buckets(neg.size, size) for (neg, _), size in zip(counts, sizes, strict=True)]
+        return sizes, [_buckets(neg.size, size) for (neg, _), size in zip(counts, sizes, strict=True)]
+    sums = [(int(neg.sum()), int(pos.sum())) for neg, pos in counts]
+    scores = [SCORES[method](*pair, *both) for pair, both in zip(counts, sums, strict=True)]
+    able = [
+        all_but_one(score, np.minimum(neg + pos, 1)) for score, (neg, pos) in zip(scores, counts, strict=True)
+    ]
+    if allocation == "joint":
+        chosen = best(scores, budget - len(counts), able)
+        sizes = [int(mine.sum()) + 1 for mine in chosen]
     else:
-        sums = [(int(neg.sum()), int(pos.sum())) for neg, pos in counts]
-        scores = [SCORES[method](*pair, *both) for pair, both in zip(counts, sums, strict=True)]
-        able = [
-            all_but_one(score, np.minimum(neg + pos, 1))
-            for score, (neg, pos) in zip(scores, counts, strict=True)
-        ]
-        if allocation == "joint":
-            chosen = best(scores, budget - len(counts), able)
-            sizes = [int(mine.sum()) + 1 for mine in chosen]
-        else:
-            parts = zip(scores, sizes, able, strict=True)
-            chosen = [best([score], size - 1, [mine])[0] for score, size, mine in parts]
-        groups = [np.cumsum(mine) * mine for mine in chosen]
-    folds = []
-    for pair, curve, of_values, size in zip(counts, curves, groups, sizes, strict=True):
-        floor = exact.solve([curve], size).floors[0]
-        folds.append(_group(*pair, curve, of_values, floor))
-    least = math.fsum(exact.solve(curves, budget).floors)
-    return folds, max(0.0, math.fsum(fold.loss for fold in folds) - least)
+        parts = zip(scores, sizes, able, strict=True)
+        chosen = [best([score], size - 1, [mine])[0] for score, size, mine in parts]
+    return sizes, [np.cumsum(mine) * mine for mine in chosen]
 
 
 def _buckets(n_values: int, size: int) -> Counts:
@@ -61,7 +66,7 @@ def _buckets(n_values: int, size: int) -> Counts:
     return buckets if size <= n_values else np.unique(buckets, return_inverse=True)[1]
 
 
-def _group(neg: Counts, pos: Counts, curve: Curve, groups: Counts, floor: float) -> Fold:
+def group(neg: Counts, pos: Counts, curve: Curve, groups: Counts, floor: float) -> Fold:
     """Build the result from groups of values, and the least loss that was proven for their number."""
     n_groups = int(groups.max()) + 1
     # Sums of counts are exact in float64.

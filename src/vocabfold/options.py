@@ -37,13 +37,16 @@ _OPTIONS = {  # what messages of the library call an option
 }
 # Messages begin with the name of the option that they are about.
 _NAMES = (
-    "aim|allocation|budget|epsilon|fold_column|fold_seed|folds|method|min_count|preset|private_min|seed|"
-    "shards|smoothing|tail|unseen"
+    "aim|allocation|allocations|budget|budgets|epsilon|fold_column|fold_seed|folds|method|methods|min_count|"
+    "preset|private_min|seed|shards|smoothing|tail|time_limit|unseen"
 )
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 )
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
+DataOrCounts = Annotated[
+    list[str], typer.Argument(metavar="DATA", help=DATA_HELP + " Or folders from 'vocabfold count'.")
+]
 Label = Annotated[str | None, typer.Option(metavar="COL", help="The column with two values.")]
 Features = Annotated[
     list[str] | None, typer.Option(metavar="A,B", help="The columns to fold; by default all text-like ones.")
@@ -162,15 +165,33 @@ def parse_smoothing(text: str | None) -> float | str | None:
 
 def parse_budget(text: str) -> int | str:
     """Return a number of ids: 160000, 160k or 1.5m; or "auto"."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+)([km]?)", text.strip().lower())
-    n_ids = float(match[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
     if text == "auto":
         return text
-    if n_ids < 1 or n_ids != int(n_ids):
+    n_ids = _number_of_ids(text)
+    if n_ids is None:
         raise InputError(
             f"--budget must be auto or a number of ids, at least 1, such as 160000, 160k or 1.5m, got {text!r}."
         )
-    return int(n_ids)
+    return n_ids
+
+
+def parse_budgets(text: str) -> list[int]:
+    """Return several numbers of ids, separated by commas."""
+    budgets = []
+    for part in text.split(","):
+        n_ids = _number_of_ids(part)
+        if n_ids is None:
+            raise InputError(
+                f"--budgets must be numbers of ids, at least 1, such as 1000,160k,1.5m, got {part!r}."
+            )
+        budgets.append(n_ids)
+    return budgets
+
+
+def _number_of_ids(text: str) -> int | None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+)([km]?)", text.strip().lower())
+    n_ids = float(match[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
+    return int(n_ids) if n_ids >= 1 and n_ids == int(n_ids) else None
 
 
 def in_options(message: str) -> str:

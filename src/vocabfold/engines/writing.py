@@ -81,7 +81,7 @@ def write(
 ) -> None:
     """Write batches to a file in the format of its name; whatever happens, it is the old one or the new one."""
     format = format_of(path)
-    with _replacing(path, overwrite=overwrite) as partial:
+    with replacing(path, overwrite=overwrite) as partial:
         if format == files.PARQUET:
             _write_parquet(partial, schema, batches)
         else:
@@ -167,7 +167,7 @@ def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 @contextmanager
-def _replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
+def replacing(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield a file beside a path, which takes its place at the end; of two writers, one gets an error."""
     partial = path.with_name(f".{path.name}.unfinished")
     made = [folder for folder in path.parents if not folder.exists()]
