@@ -7,6 +7,13 @@ SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # A process per core, four at most: each compiles kernels of its own and takes half a gigabyte.
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
+# What `make figures` runs: each leaves a mark in build/figures until all are done.
+FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
+	transform-37m spark $(if $(DATA),methods honest)
+DATA_OPTION = $(if $(DATA),--data $(DATA))
+CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
+DONE = mkdir -p $(@D) && touch $@
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check full bench figures setup-system docs format clean
 
@@ -32,27 +39,22 @@ full: setup-system test ## + the slow tests (clusters of Spark), the examples wi
 	VOCABFOLD_FULL=1 $(BIN)/python -m pytest -m slow
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit and not spark"
 
-bench: $(VENV)/.bench ## small benchmarks, a minute
+bench: $(VENV)/.bench ## small benchmarks, some minutes
 	$(BIN)/python -m benchmarks.speed.run --small
 	$(BIN)/python -m benchmarks.speed.estimator --small
 	$(BIN)/python -m benchmarks.codebook.run --small
 	$(BIN)/python -m benchmarks.transform.run --small
+	$(BIN)/python -m benchmarks.methods.run --small
 	$(BIN)/python -m benchmarks.honest.run --small
 	$(BIN)/python -m benchmarks.spark.run --small
+	$(BIN)/python -m benchmarks.figures.fig_mi_train --small
+	$(BIN)/python -m benchmarks.figures.fig_logloss --small
+	$(BIN)/python -m benchmarks.peers.run --small
+	$(BIN)/python -m benchmarks.growth.run --small
+	$(BIN)/python -m benchmarks.growth.simulation --small
 
-figures: $(VENV)/.bench ## the benchmarks at full size, tables and plot, half an hour
-	$(BIN)/python -m benchmarks.speed.run
-	$(BIN)/python -m benchmarks.speed.report
-	$(BIN)/python -m benchmarks.speed.estimator
-	$(BIN)/python -m benchmarks.speed.estimator --report
-	$(BIN)/python -m benchmarks.codebook.run
-	$(BIN)/python -m benchmarks.codebook.run --rows 37000000
-	$(BIN)/python -m benchmarks.codebook.report
-	$(BIN)/python -m benchmarks.transform.run
-	$(BIN)/python -m benchmarks.transform.run --rows 37000000 --repeats 1
-	$(BIN)/python -m benchmarks.transform.report
-	$(BIN)/python -m benchmarks.spark.run
-	$(BIN)/python -m benchmarks.spark.report
+figures: $(FIGURES:%=build/figures/%) ## the benchmarks at full size, hours; stopped, it goes on where it was
+	rm -r build/figures
 
 setup-system: ## install what tests need beside Python: Java for Spark (Debian's package)
 	@if $(PYTHON) tests/java.py; then :; \
@@ -72,6 +74,68 @@ clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# DATA=FOLDER has the real tables of benchmarks/honest/data.py, CRITEO=FILE is the challenge's train.txt: without
+# them, generated rows take their place, and the parts that need real ones are left out.
+build/figures/fig-mi-train: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.figures.fig_mi_train $(CRITEO_OPTION)
+	$(BIN)/python -m benchmarks.figures.fig_mi_train --report
+	$(DONE)
+
+build/figures/fig-logloss: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.figures.fig_logloss $(or $(CRITEO_OPTION),$(DATA_OPTION))
+	$(BIN)/python -m benchmarks.figures.fig_logloss --report
+	$(DONE)
+
+build/figures/peers: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.peers.run $(DATA_OPTION)
+	$(BIN)/python -m benchmarks.peers.report
+	$(DONE)
+
+build/figures/growth: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.growth.run
+	$(BIN)/python -m benchmarks.growth.report
+	$(DONE)
+
+build/figures/scale: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.growth.simulation
+	$(BIN)/python -m benchmarks.growth.simulation_report
+	$(DONE)
+
+build/figures/speed: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.speed.run
+	$(BIN)/python -m benchmarks.speed.report
+	$(DONE)
+
+build/figures/estimator: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.speed.estimator
+	$(BIN)/python -m benchmarks.speed.estimator --report
+	$(DONE)
+
+build/figures/codebook-%m: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.codebook.run --rows $*000000
+	$(BIN)/python -m benchmarks.codebook.report
+	$(DONE)
+
+build/figures/transform-%m: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.transform.run --rows $*000000 $(if $(filter 37,$*),--repeats 1)
+	$(BIN)/python -m benchmarks.transform.report
+	$(DONE)
+
+build/figures/spark: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.spark.run
+	$(BIN)/python -m benchmarks.spark.report
+	$(DONE)
+
+build/figures/methods: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.methods.run $(DATA_OPTION)
+	$(BIN)/python -m benchmarks.methods.report
+	$(DONE)
+
+build/figures/honest: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.honest.run $(DATA_OPTION)
+	$(BIN)/python -m benchmarks.honest.report
+	$(DONE)
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -88,5 +152,5 @@ $(VENV)/.test: $(VENV)/.core pyproject.toml
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core pyproject.toml
-	$(PIP) install --editable '.[bench]'
+	$(PIP) install --editable '.[bench]' torch==2.13.0
 	touch $@

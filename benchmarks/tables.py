@@ -62,7 +62,13 @@ def update_page(page: Path, name: str, run: str, content: str) -> None:
     begin, end = _marks(name)
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
-    text = f"{before}{begin}\n{content}\n{end}{after}"
+    page.write_text(f"{before}{begin}\n{content}\n{end}{after}", encoding="utf-8")
+    relink(page, name, run)
+
+
+def relink(page: Path, name: str, run: str) -> None:
+    """Replace the name of a benchmark's run on a page."""
+    text = page.read_text(encoding="utf-8")
     page.write_text(re.sub(rf"\d{{4}}-\d\d-\d\d-{name}", run, text), encoding="utf-8")
 
 

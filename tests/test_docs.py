@@ -112,6 +112,31 @@ def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
     assert tables.shown("spark-5m", text) == report.headlines(report.read_csv(newest / "raw.csv"))
 
 
+@pytest.mark.parametrize(
+    ("page", "report", "run"),
+    [
+        ("results", "figures.fig_mi_train", "fig-mi-train"),
+        ("results", "figures.fig_logloss_report", "fig-logloss"),
+        ("results", "peers.report", "peers"),
+        ("scale", "growth.report", "growth"),
+        ("scale", "growth.simulation_report", "scale"),
+    ],
+)
+def test_a_page_shows_the_runs_that_it_links(page, report, run, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    report, tables, measure = (import_module(f"benchmarks.{name}") for name in (report, "tables", "measure"))
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    newest = tables.newest(run)
+    assert f"benchmarks/runs/{newest.name}/README.md" in text
+    assert tables.shown(run, text) == report.for_page(measure.read_csv(newest / "raw.csv"))
+
+
+def test_links_to_pictures_and_pages_lead_somewhere():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
 def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     report, tables = (import_module(f"benchmarks.{name}") for name in ("methods.report", "tables"))
@@ -153,6 +178,32 @@ def test_the_small_benchmark_of_methods_runs():
     out = run("-m", "benchmarks.methods.run", "--small")
     assert out.count("part=shaped") == 16
     assert out.count("not_run") == 1
+
+
+@pytest.mark.jit
+def test_the_small_figure_of_the_paper_runs():
+    out = run("-m", "benchmarks.figures.fig_mi_train", "--small")
+    assert out.count("name=Exact") == 6
+    assert out.count("name=Submodular seed") == 6
+
+
+@pytest.mark.jit
+def test_the_small_figure_of_models_runs():
+    out = run("-m", "benchmarks.figures.fig_logloss", "--small")
+    assert "recipe=model" in out
+    assert "model=LightGBM" in out
+
+
+@pytest.mark.jit
+def test_the_small_benchmark_of_peers_runs():
+    out = run("-m", "benchmarks.peers.run", "--small", "--workloads", "a")
+    assert out.count("workload=a") > 10
+    assert "peer=vocabfold, information" in out
+
+
+@pytest.mark.jit
+def test_the_small_benchmark_of_growth_runs():
+    assert run("-m", "benchmarks.growth.run", "--small").count("step=") == 20
 
 
 @pytest.mark.jit

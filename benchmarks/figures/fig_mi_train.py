@@ -23,9 +23,10 @@ import vocabfold as vf
 from benchmarks import criteo_shaped, journal
 from benchmarks.measure import Row, read_csv
 from benchmarks.plots import STYLES, canvas, save
-from benchmarks.tables import newest, table
+from benchmarks.tables import README, newest, relink, table, update_page
 
 NAME = "fig-mi-train"
+PAGE = README.parent / "docs" / "results.md"
 PACKAGES = ["vocabfold", "numpy", "numba", "duckdb"]
 BUDGETS = (10_000, 20_000, 40_000, 80_000, 120_000, 160_000)
 FEW_ROWS, OF_FEW = 10**6, (250, 500, 1_000, 2_000, 3_000, 4_000)
@@ -105,6 +106,8 @@ def report() -> None:
         _plot(folder, chosen)
         texts += [f"![Loss against ids](fig_mi_train_{data}.svg)\n"]
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
+    update_page(PAGE, NAME, folder.name, for_page(rows))
+    relink(README, NAME, folder.name)
 
 
 def for_page(rows: Iterable[Row]) -> str:
