@@ -154,9 +154,15 @@ def facts(packages: Sequence[str]) -> dict[str, str]:
     return {
         "date": date.today().isoformat(),
         "commit": commit.stdout.strip() or "unknown",
-        "machine": f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}",
+        "machine": f"{_cores()} cores, {_processor()}, Python {platform.python_version()}",
         "versions": ", ".join(f"{name} {version(name)}" for name in packages),
     }
+
+
+def _cores() -> str:
+    """Return how many cores there are, and how many of them this process may use, if not all."""
+    used = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{os.cpu_count()}" if used == os.cpu_count() else f"{used} of {os.cpu_count()}"
 
 
 def _processor() -> str:

@@ -248,6 +248,15 @@ def test_few_rates_n_rows_have_at_most_2_to_the_third_n_to_the_two_thirds():
     assert n_rates > 1000
 
 
+def test_few_pairs_n_rows_have_no_more_pairs_of_counts_either():
+    n_pairs = rows = 0
+    for of_a_pair in range(1, 60):
+        for _ in range(of_a_pair + 1):
+            n_pairs += 1
+            rows += of_a_pair
+            assert n_pairs**3 <= 2 * rows**2
+
+
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_arcsine_two_rates_lose_at_most_half_of_their_squared_distance(a, b, share):
     apart = asin(sqrt(b)) - asin(sqrt(a))

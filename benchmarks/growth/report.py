@@ -21,8 +21,8 @@ _ON_ROWS = ("count", "fit", "transform", "ids")
 _ON_COUNTS = ("order", "order and solve")
 _SHAPES = (POWER_LAW, DISTINCT, FEWEST)
 _INTRODUCTION = """
-`count`, `fit`, `transform` and `ids` work on a file with four rows per value, and on all cores. `order` is
-`vf.fold` with one id, so that there is nothing to solve, and `order and solve` is `vf.fold` with 4,096 ids;
+`count`, `fit`, `transform` and `ids` work on a file with four rows per value, on all cores of the run. `order`
+is `vf.fold` with one id, so that there is nothing to solve, and `order and solve` is `vf.fold` with 4,096 ids;
 both on one core. `power law` has few distinct rates, as large vocabularies do; in `distinct rates` every value
 has one of its own, at random; `fewest rows` are the distinct rates that need the fewest rows: no column with
 as many rows has more.
@@ -134,7 +134,7 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
         )
     for panel, title, steps in zip(
         panels,
-        ("rows in a file, four per value; all cores", "bare counts; one core"),
+        ("rows in a file, four per value", "bare counts, on one core"),
         (_ON_ROWS, _ON_COUNTS),
         strict=True,
     ):

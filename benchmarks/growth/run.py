@@ -6,7 +6,7 @@
 Steps on rows, up to 10 million values: `count` (vf.count of a Parquet file with a label and one column of
 texts of eight characters, four rows per value in random order), `fit` (vf.fit of these counts, 256 ids,
 aim="information"), `transform` (book.transform from that file to another) and `ids` (book.ids of all rows of
-the file as an Arrow array in memory). They use all cores of the machine.
+the file as an Arrow array in memory). They use all cores that they are given.
 
 Steps on bare counts, up to 100 million values, on one core: `order` (vf.fold with one id, so that there is
 nothing to solve) and `order and solve` (vf.fold with 4,096 ids). On three shapes: `power law` (few distinct
