@@ -25,8 +25,12 @@ demo: $(VENV)/.demo ## fold a year of flights: rows, codebook, ids
 	$(BIN)/vocabfold demo --out build/demo --force
 
 test: $(VENV)/.test ## run the tests, some minutes
-	$(PYTEST) -m "not slow and not spark"
-	$(BIN)/python -m pytest -m "spark and not slow"
+	@mkdir -p build
+	@# Those on Spark run beside all others, which leave much of the cores idle; what they print comes at the end.
+	@$(BIN)/python -m pytest -m "spark and not slow" > build/spark-tests.txt 2>&1 & spark=$$!; \
+	trap 'kill $$spark; exit 1' INT TERM; \
+	$(PYTEST) -m "not slow and not spark"; code=$$?; \
+	wait $$spark || code=$$?; cat build/spark-tests.txt; exit $$code
 
 check: $(VENV)/.test ## format, lint, types
 	$(BIN)/ruff format --check .

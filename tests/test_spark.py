@@ -116,6 +116,11 @@ def test_counts_are_those_of_a_loop(table, frame):
     }
 
 
+def test_methods_are_compared_as_here(table, frame):
+    here, there = (vf.compare(vf.count(rows, "click", FEATURES), 20) for rows in (table, frame))
+    assert [trial.loss for trial in there] == [trial.loss for trial in here]
+
+
 def test_partitions_and_their_order_change_nothing(frame):
     digests = {
         vf.fit(vf.count(rows, "click", FEATURES[:3]), 30).digest
