@@ -180,6 +180,12 @@ def test_the_small_benchmark_of_methods_runs():
     assert out.count("not_run") == 1
 
 
+def test_the_examples_of_paired_differences_hold(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    tried = doctest.testmod(import_module("benchmarks.figures.paired"))
+    assert (tried.failed, tried.attempted > 5) == (0, True)
+
+
 @pytest.mark.jit
 def test_the_small_figure_of_the_paper_runs():
     out = run("-m", "benchmarks.figures.fig_mi_train", "--small")
