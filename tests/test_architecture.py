@@ -104,10 +104,10 @@ ALLOWED = {
         *("checks", "columns", "codebook", "crossfit", "encoding", "evaluation"),
     },
     "trials": {"errors", "information", "order", "solve", "budget", "grouping", "folding"},
-    "stopping": {"budget", "trials"},
+    "stopping": {"errors", "budget", "trials"},
     "comparison": {
-        *("errors", "checks", "terminal", "progress", "budget", "folding", "engines", "counts", "trials"),
-        "stopping",
+        *("errors", "checks", "terminal", "progress", "budget", "folding", "engines", "counts", "pairs"),
+        *("trials", "stopping"),
     },
     "plotting": {"errors", "checks", "engines", "comparison"},
     "demo": {"errors", "checks", "engines"},

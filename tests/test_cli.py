@@ -667,6 +667,7 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
             "--time-limit must be a number of seconds above 0, got -1",
         ),
         (["absent.csv", *asked, "--methods", "x"], "--methods must be one of"),
+        (["absent.csv", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
     ]:
         code, _, err = vocabfold("compare", *words)
         assert (code, err[: len(message) + 7]) == (2, f"error: {message}")

@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import threading
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, fold_counts, tables
+from vocabfold import baselines, trials
 from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT, Tuning
 from vocabfold.stopping import stoppable
 from vocabfold.trials import Column, Task
@@ -70,6 +72,24 @@ def test_counts_of_rows_and_bare_counts_are_compared_alike():
         assert one.loss == pytest.approx(book.loss, rel=1e-12, abs=1e-16)
 
 
+def test_values_of_equal_rows_are_chosen_without_a_look_at_their_labels():
+    rng = np.random.default_rng(0)
+    rows = pa.table({"site": [str(i // 3) for i in range(9_000)], "click": rng.integers(0, 2, 9_000)})
+    found = vf.compare(vf.count(rows, "click"), [300, 1_500], ["frequency", "selection"])
+    by_rows, by_information = found[::2], found[1::2]
+    for trial in by_rows:  # as many ids as values, all alike: the share kept is that of the ids
+        assert found.lost(trial) == pytest.approx(1 - trial.budget / 3_000, abs=0.03)
+    assert all(one.loss < other.loss for one, other in zip(by_information, by_rows, strict=True))
+
+
+def test_what_divisive_rarely_needs_is_compiled_before_it_is_timed(monkeypatch):
+    calls, splits = [], baselines._splits
+    monkeypatch.setattr(baselines, "_splits", lambda *parts: calls.append(parts) or splits(*parts))
+    trials._compile.cache_clear()
+    vf.compare(COLUMNS, 3, "divisive")
+    assert calls
+
+
 def test_weights_are_compared_in_rows():
     rows = pa.table(
         {"site": ["a", "b", "c"] * 20, "click": [0, 1, 1, 0, 0, 1] * 10, "w": [0.25, 1.5, 2.0] * 20}
@@ -87,7 +107,7 @@ def test_what_is_tried_and_in_which_order():
         ("hashing, uniform", 5),
         ("exact", 5),
     ]
-    both = vf.compare(COLUMNS, 10, ["hashing", "exact"], allocations=["joint", "uniform"])
+    both = vf.compare(COLUMNS, 10, ["hashing", "exact"], allocations=iter(["joint", "uniform"]))
     assert [trial.name for trial in both] == ["hashing, uniform", "exact", "exact, uniform"]
     assert len(vf.compare(COLUMNS, 10)) == len(METHODS) - 1
     assert [trial.method for trial in found[1:3]] == ["exact", "hashing"]
@@ -128,7 +148,7 @@ def test_a_method_that_cannot_be_run_says_why():
     assert "'dynamic' needs" in repr(found)
     assert "note" in found._repr_html_()
     assert math.isnan(found.lost(found[0]))
-    assert found.to_arrow()["loss"].null_count == 2
+    assert found.to_arrow()["loss"].null_count == found.to_arrow()["lost"].null_count == 2
 
 
 def test_what_a_method_warns_of_is_in_its_note():
@@ -152,7 +172,7 @@ def test_a_time_limit_stops_what_is_slow_and_nothing_else():
 
 
 def test_a_process_that_breaks_off_is_told_and_begun_anew():
-    column = Column(*map(np.array, ([5, 1, 3], [1, 5, 3], [1, 1, 1])))
+    column = Column(*map(np.array, ([5, 1, 3], [1, 5, 3])))
     tasks = [Task("exact", "joint", 2), Task("exact", "joint", 3)]
     with stoppable([column], tasks, merge=True, tuning=Tuning(), seconds=60) as runner:
         assert runner.run(tasks[0]).size == 2
@@ -166,27 +186,56 @@ def test_a_process_that_breaks_off_is_told_and_begun_anew():
     assert process.returncode is not None
 
 
-def test_whoever_interrupts_leaves_no_process():
-    column = Column(*map(np.array, ([5, 1, 3], [1, 5, 3], [1, 1, 1])))
+def test_whoever_interrupts_leaves_no_process_and_no_clock(monkeypatch):
+    column = Column(*map(np.array, ([5, 1, 3], [1, 5, 3])))
     task = Task("exact", "joint", 2)
-    begun = []
+    begun, n_threads = [], threading.active_count()
 
     def interrupted():
-        with stoppable([column], [task], merge=True, tuning=Tuning(), seconds=60) as runner:
+        with stoppable([column], [task], merge=True, tuning=Tuning(), seconds=600) as runner:
             runner.run(task)
             begun.append(runner.process)
-            raise KeyboardInterrupt
+            monkeypatch.setattr(runner, "_line", interrupt)
+            runner.run(task)
+
+    def interrupt(process):
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert begun[0].returncode is not None
+    begin = time.monotonic()
+    while threading.active_count() > n_threads and time.monotonic() - begin < 10:
+        time.sleep(0.01)
+    assert threading.active_count() == n_threads
 
 
-def test_the_process_imports_nothing_from_the_folder_it_runs_in(tmp_path, monkeypatch):
+def test_the_process_imports_nothing_from_the_folder_it_runs_in_and_may_be_talked_into(tmp_path, monkeypatch):
     (tmp_path / "json.py").write_text("raise SystemExit('mine')")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("print('hello')")
     monkeypatch.chdir(tmp_path)
-    (trial,) = vf.compare(COLUMNS, 5, "exact", time_limit=60)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    options = {"seed": np.int64(1), "epsilon": np.float32(0.5), "shards": np.int8(1), "merge": np.bool_(True)}
+    (trial,) = vf.compare(COLUMNS, np.int32(5), "exact", time_limit=1e300, **options)
     assert trial.loss == vf.fold_table(COLUMNS, 5).loss
+
+
+def test_a_process_that_does_not_begin_is_an_error(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    with pytest.raises(vf.VocabfoldError, match="did not begin; leave time_limit out"):
+        vf.compare(COLUMNS, 5, "exact", time_limit=60)
+
+
+@pytest.mark.parametrize("method", ["exact", "hashing"])
+def test_only_the_method_has_to_keep_the_time_limit(method):
+    events = []
+    tried = trials.Trials([Column(*beta_counts(50))], merge=True, tuning=Tuning())
+    tried._least = lambda budget: events.append("proved") or 0.0
+    tried.run(Task(method, "uniform", 5), when_folded=lambda: events.append("folded"))
+    assert events == ["folded", "proved"]
+    (late,) = vf.compare(COLUMNS, 5, method, time_limit=1e-6)
+    assert late.note == "not finished within 1e-06 s."
 
 
 @pytest.mark.parametrize(
@@ -196,6 +245,7 @@ def test_the_process_imports_nothing_from_the_folder_it_runs_in(tmp_path, monkey
         ({"budgets": []}, "budgets must name one at least"),
         ({"budgets": "many"}, "budgets must be a whole number, got 'many'"),
         ({"budgets": 5, "methods": []}, "methods must name one at least"),
+        ({"budgets": 5, "allocations": ()}, "allocations must name one at least"),
         ({"budgets": 5, "methods": ["exact", "greddy"]}, "methods must be one of .*did you mean 'greedy'"),
         ({"budgets": 5, "allocations": "even"}, "allocations must be one of 'joint', 'uniform', 'information'"),
         ({"budgets": 5, "methods": "hashing", "allocations": "joint"}, "allocations must name 'uniform' or"),

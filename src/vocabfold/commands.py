@@ -179,8 +179,9 @@ def fit(
     if train_out is None:
         book = vf.fit(_counted(data, label, of_rows, memory), n_ids, **for_fit)
     elif any(_are_counts(data)):
+        counted = data[_are_counts(data).index(True)]
         raise InputError(
-            f"--train-out needs rows, and {data[0]} holds counts: give the rows, or use 'vocabfold "
+            f"--train-out needs rows, and {counted} holds counts: give the rows, or use 'vocabfold "
             "transform --counts' after this."
         )
     else:
@@ -296,7 +297,7 @@ def evaluate(
 def compare(
     data: options.DataOrCounts,
     budgets: Annotated[
-        str, typer.Option("--budgets", "-b", metavar="A,B", help="Ids in all, several: 10k,20k,160k.")
+        str, typer.Option("--budgets", "-b", metavar="A,B", help="Ids in all, several: 500,10k,160k.")
     ],
     label: options.Label = None,
     methods: Annotated[

@@ -20,10 +20,11 @@ from vocabfold.counts import Counts
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
 from vocabfold.folding import check_columns
+from vocabfold.pairs import EXACT_BITS
 from vocabfold.progress import track
 from vocabfold.stopping import stoppable
 from vocabfold.terminal import aligned
-from vocabfold.trials import Column, Outcome, Task, Trials, warm_up
+from vocabfold.trials import Column, Outcome, Task, Trials
 
 DEFAULT_METHODS = tuple(method for method in METHODS if method != "dynamic")  # whose tables may be too large
 _ROUNDING = 1e-14  # of the total: gaps below are none
@@ -108,7 +109,9 @@ class Comparison(Sequence[Trial]):
 
     def to_arrow(self) -> pa.Table:
         """Return the trials as an Arrow table, with the shares that were lost."""
-        rows = [asdict(trial) | {"lost": self.lost(trial)} for trial in self.trials]
+        rows = [
+            asdict(trial) | {"lost": None if trial.loss is None else self.lost(trial)} for trial in self.trials
+        ]
         numbers = ("information", "loss", "gap", "seconds", "lost")
         kinds = {"budget": pa.int64(), "size": pa.int64()} | dict.fromkeys(numbers, pa.float64())
         schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
@@ -203,7 +206,7 @@ def compare(
     -----
     This is the paper's objective, aim="information" of `fit`, on the counts as they are: it says nothing about
     new rows, for which there is `Codebook.evaluate`. Only counts are looked at, no values: "hashing" deals them
-    to ids at random, and "frequency" and "selection" may choose others of equal score than `fit` does.
+    to ids at random, and so do "frequency" and "selection" choose among values of equal score.
 
     Examples
     --------
@@ -217,23 +220,21 @@ def compare(
     columns = _columns(counts)
     for task in tasks:
         checks.at_least("budgets", task.budget, len(columns), " (one id per column)")
-    trials = Trials(columns, merge=merge, tuning=tuning)
-    total = trials.total
+    total = math.fsum(column.curve.total for column in columns)
     if not total:
         raise InputError(
             "no column tells anything about the label: both classes, and several rates, are needed."
         )
     if time_limit is None:
-        for task in tasks:
-            warm_up(task.method, task.allocation)
+        trials = Trials(columns, merge=merge, tuning=tuning)
+        trials.prepare(tasks)
         running: Any = nullcontext(trials)
     else:
         running = stoppable(columns, tasks, merge=merge, tuning=tuning, seconds=float(time_limit))
     with running as runner:
         steps = track([str(task) for task in tasks], "comparing")
         found = [_trial(task, runner.run(task)) for task, _ in zip(tasks, steps, strict=True)]
-    n_values = sum(int(column.n_values.sum()) for column in columns)
-    return Comparison(tuple(found), len(columns), n_values, total)
+    return Comparison(tuple(found), len(columns), sum(map(len, columns)), total)
 
 
 def check_options(
@@ -250,22 +251,23 @@ def check_options(
         raise InputError(f"time_limit must be a number of seconds above 0, got {time_limit!r}.")
     sizes = [checks.at_least("budgets", size, 1) for size in _several(budgets)]
     chosen = DEFAULT_METHODS if methods is None else _several(methods)
-    for allocation in () if allocations is None else _several(allocations):
+    splits = None if allocations is None else _several(allocations)
+    for what, given in (("budgets", sizes), ("methods", chosen), ("allocations", splits)):
+        if given is not None and not given:
+            raise InputError(f"{what} must name one at least.")
+    for allocation in splits or ():
         checks.choice("allocations", allocation, ALLOCATIONS)
     tries: list[tuple[str, str]] = []
     for method in chosen:
         checks.choice("methods", method, METHODS)
         own = ("uniform",) if method in NOT_JOINT else ("joint",)
-        if allocations is not None:
-            own = tuple(one for one in _several(allocations) if one != "joint" or method not in NOT_JOINT)
+        if splits is not None:
+            own = tuple(one for one in splits if one != "joint" or method not in NOT_JOINT)
         if not own:
             raise InputError(
                 f"allocations must name 'uniform' or 'information' for {method!r}, which has no joint split."
             )
         tries += [(method, allocation) for allocation in own]
-    for what, given in (("budgets", sizes), ("methods", tries)):
-        if not given:
-            raise InputError(f"{what} must name one at least.")
     tasks = [Task(*one, size) for size in dict.fromkeys(sizes) for one in dict.fromkeys(tries)]
     return tasks, Tuning(epsilon, shards, seed)
 
@@ -282,10 +284,16 @@ def _columns(counts: Any) -> list[Column]:
     """Return the counts of each column."""
     if not isinstance(counts, Counts):
         pairs = check_columns(counts).values()
-        return [Column(neg, pos, np.ones(neg.size, np.int64)) for neg, pos in pairs]
+        return [Column(neg, pos) for neg, pos in pairs]
     with Engine(counts.memory_limit) as engine:
         tables = [table for _, table in counts.pairs(engine)]
-    return [Column(*(np.ascontiguousarray(side.to_numpy()) for side in table.columns)) for table in tables]
+    shift = max(0, (counts.neg + counts.pos).bit_length() - EXACT_BITS)  # rounded off as in `fit`
+    columns = []
+    for table in tables:
+        neg, pos, n_values = (np.ascontiguousarray(side.to_numpy()) for side in table.columns)
+        neg, pos = ((side + (1 << shift >> 1)) >> shift for side in (neg, pos))
+        columns.append(Column(neg, pos, n_values))
+    return columns
 
 
 def _trial(task: Task, outcome: Outcome) -> Trial:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from typing import Annotated
 
@@ -191,7 +192,7 @@ def parse_budgets(text: str) -> list[int]:
 def _number_of_ids(text: str) -> int | None:
     match = re.fullmatch(r"(\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+)([km]?)", text.strip().lower())
     n_ids = float(match[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2]] if match else 0.0
-    return int(n_ids) if n_ids >= 1 and n_ids == int(n_ids) else None
+    return int(n_ids) if 1 <= n_ids < math.inf and n_ids == int(n_ids) else None
 
 
 def in_options(message: str) -> str:

@@ -18,7 +18,7 @@ from vocabfold.estimate import Prior, fixed, most_likely
 from vocabfold.information import loss_of_groups
 from vocabfold.order import Curve, order
 
-_EXACT_BITS = 52  # masses beyond 2**52 units are rounded off before solving
+EXACT_BITS = 52  # masses beyond 2**52 units are rounded off before solving
 
 Units = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -86,11 +86,11 @@ class Pairs:
     def mass(self) -> int:
         """The mass of all rows, in units, or 2**-20 rows if a rate is not pos/rows; coarser, if too large."""
         n_units = self.n_units if self.is_plain else self.n_units * FRACTIONS // self.units_per_row
-        return n_units >> max(0, n_units.bit_length() - _EXACT_BITS)
+        return n_units >> max(0, n_units.bit_length() - EXACT_BITS)
 
     def rounded(self, units: Units) -> Units:
         """Return units as exact numbers of the solvers: they are only rounded if there are too many."""
-        shift = max(0, self.n_units.bit_length() - _EXACT_BITS)
+        shift = max(0, self.n_units.bit_length() - EXACT_BITS)
         return (units + (1 << shift >> 1)) >> shift
 
     def curve(self, chosen: Mask, with_pool: bool) -> Curve:

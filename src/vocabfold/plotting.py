@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 FORMATS = (".svg", ".png", ".pdf")
 _MARKERS = "os^vDPX<>*hd"
-_DASHES = ("-", "--", "-.", ":")
-_SHADES = ("black", "dimgrey", "grey")
+_DASHES = ("-", "--", "-.", ":", (0, (1, 4)))
+_SHADES = ("black", "dimgrey", "grey", "darkgrey", "black", "dimgrey", "grey")
 
 
 def check_plot(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
@@ -57,6 +57,7 @@ def _draw(found: Comparison) -> Any:
             "markerfacecolor": shade if i % 2 == 0 else "white",
         }
         trials = [trial for trial in found if trial.name == name and trial.loss is not None]
+        trials.sort(key=lambda trial: trial.budget)
         budgets = [trial.budget for trial in trials]
         losses.plot(budgets, [found.lost(trial) or nothing for trial in trials], label=name, **style)
         times.plot(budgets, [trial.seconds for trial in trials], **style)

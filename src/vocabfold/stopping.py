@@ -20,32 +20,38 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from vocabfold.budget import Tuning
-from vocabfold.trials import Column, Outcome, Runner, Task, Trials, warm_up
+from vocabfold.errors import VocabfoldError
+from vocabfold.trials import Column, Outcome, Runner, Task, Trials
 
 _COUNTS = "counts.npz"
 _ERRORS = "errors.txt"
-_READY = "ready"
+_READY, _FOLDED = "ready", "folded"
+_NO_PROCESS = "a process of its own, which can be stopped, did not begin; leave time_limit out"
 
 
 @contextmanager
 def stoppable(
     columns: Sequence[Column], tasks: Sequence[Task], *, merge: bool, tuning: Tuning, seconds: float
 ) -> Iterator[Runner]:
-    """Yield what runs the tasks in a process of its own, and stops one that takes longer."""
+    """Yield what runs the tasks in a process of its own, and stops one whose method takes longer."""
     with TemporaryDirectory(prefix="vocabfold-") as folder:
-        arrays = {
+        sides = {
             f"{side}{i}": getattr(column, side)
             for i, column in enumerate(columns)
             for side in ("neg", "pos", "n_values")
         }
-        np.savez(Path(folder) / _COUNTS, **arrays)
+        np.savez(Path(folder) / _COUNTS, **{name: side for name, side in sides.items() if side is not None})
         about = {
             "n_columns": len(columns),
-            "merge": merge,
-            "tuning": {name: getattr(tuning, name) for name in ("epsilon", "shards", "seed")},
+            "merge": bool(merge),
+            "tuning": {
+                "epsilon": float(tuning.epsilon),
+                "shards": int(tuning.shards),
+                "seed": int(tuning.seed),
+            },
             "tasks": [asdict(task) for task in tasks],
         }
-        runner = _Stoppable(Path(folder), json.dumps(about), seconds)
+        runner = _Stoppable(Path(folder), json.dumps(about), min(seconds, threading.TIMEOUT_MAX))
         try:
             yield runner
         finally:
@@ -69,16 +75,19 @@ class _Stoppable:
             process.kill()
 
         timer = threading.Timer(self.seconds, end)
+        timer.daemon = True
         timer.start()
-        answer = self._ask(process, json.dumps(asdict(task)))
-        timer.cancel()
+        try:
+            answer = self._ask(process, json.dumps(asdict(task)))
+        finally:
+            timer.cancel()
         timer.join()
         if is_late.is_set():
             self.stop()
-        if answer:
-            return Outcome(**json.loads(answer))
-        why = f"not finished within {self.seconds:g} s" if is_late.is_set() else self._reason()
-        return Outcome(note=f"{why}.")
+            return Outcome(note=f"not finished within {self.seconds:g} s.")
+        if answer == _FOLDED:
+            answer = self._line(process)  # what it loses, and at least would, takes time of its own
+        return Outcome(**json.loads(answer)) if answer else Outcome(note=f"{self._reason()}.")
 
     def stop(self) -> None:
         """End the process, whatever it does."""
@@ -88,31 +97,43 @@ class _Stoppable:
             self.process = None
 
     def _begin(self) -> subprocess.Popen[str]:
-        # What this process can import, that one can; and nothing from the folder it happens to run in.
-        path = os.pathsep.join(entry for entry in sys.path if entry)
-        with (self.folder / _ERRORS).open("w", encoding="utf-8") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "vocabfold.stopping", str(self.folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env=os.environ | {"PYTHONPATH": path},
-            )
-        process = self.process
-        if self._ask(process, self.about).strip() != _READY:
-            raise RuntimeError(self._reason())
-        return process
+        """Begin a process with this very package, and whatever else can be imported here."""
+        here = str(Path(__file__).parents[1])
+        path = os.pathsep.join([here, *(entry for entry in sys.path if entry)])
+        try:
+            with (self.folder / _ERRORS).open("w", encoding="utf-8") as errors:
+                self.process = subprocess.Popen(
+                    # -P: nothing is imported from the folder that it happens to run in
+                    [sys.executable, "-P", "-m", "vocabfold.stopping", str(self.folder)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    text=True,
+                    env=os.environ | {"PYTHONPATH": path},
+                )
+        except OSError as error:
+            raise VocabfoldError(f"{_NO_PROCESS} ({error})") from error
+        answer = self._ask(self.process, self.about)
+        while answer not in ("", _READY):  # whatever else is imported may print
+            answer = self._line(self.process)
+        if not answer:
+            raise VocabfoldError(f"{_NO_PROCESS} ({self._reason()})")
+        return self.process
 
     def _ask(self, process: subprocess.Popen[str], line: str) -> str:
         assert process.stdin
-        assert process.stdout
         try:
             process.stdin.write(f"{line}\n")
             process.stdin.flush()
-        except BrokenPipeError:
+        except OSError:  # it is gone
             return ""
-        return process.stdout.readline()
+        return self._line(process)
+
+    @staticmethod
+    def _line(process: subprocess.Popen[str]) -> str:
+        """Return the next line that the process prints; an empty one if it has ended."""
+        assert process.stdout
+        return process.stdout.readline().rstrip("\n")
 
     def _reason(self) -> str:
         """Return how a process ended that nobody stopped."""
@@ -120,29 +141,31 @@ class _Stoppable:
         code = self.process.wait()
         self.stop()
         said = (self.folder / _ERRORS).read_text(encoding="utf-8", errors="replace").strip()
-        what = said.splitlines()[-1] if said else "there may have been too little memory"
+        what = said.splitlines()[-1].rstrip(".") if said else "there may have been too little memory"
         return f"its process broke off with exit code {code}: {what}"
 
 
 def serve(folder: Path) -> None:
     """Run the tasks that come in, one per line, and answer with their outcomes."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what others print is no answer
+
+    def answer(line: str) -> None:
+        answers.write(f"{line}\n")
+        answers.flush()
+
     about = json.loads(sys.stdin.readline())
     with np.load(folder / _COUNTS, allow_pickle=False) as arrays:
         columns = [
-            Column(*(arrays[f"{side}{i}"] for side in ("neg", "pos", "n_values")))
+            Column(*(arrays.get(f"{side}{i}") for side in ("neg", "pos", "n_values")))
             for i in range(about["n_columns"])
         ]
     trials = Trials(columns, merge=about["merge"], tuning=Tuning(**about["tuning"]))
-    for task in about["tasks"]:
-        warm_up(task["method"], task["allocation"])
-    _answer(_READY)
+    trials.prepare(Task(**task) for task in about["tasks"])
+    answer(_READY)
     for line in sys.stdin:
-        _answer(json.dumps(asdict(trials.run(Task(**json.loads(line))))))
-
-
-def _answer(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+        outcome = trials.run(Task(**json.loads(line)), when_folded=lambda: answer(_FOLDED))
+        answer(json.dumps(asdict(outcome)))
 
 
 if __name__ == "__main__":

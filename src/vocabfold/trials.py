@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Protocol
@@ -22,7 +22,7 @@ from vocabfold.budget import BY_VALUE, Tuning
 from vocabfold.errors import InputError
 from vocabfold.folding import find_cuts
 from vocabfold.grouping import find_groups, group
-from vocabfold.order import order
+from vocabfold.order import Curve, order
 from vocabfold.solve import exact
 
 Ints = NDArray[np.int64]
@@ -30,16 +30,30 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The distinct counts of a column, and how many values have each."""
+    """The counts of a column: of every value; or the distinct ones, and how many values have each."""
 
     neg: Ints
     pos: Ints
-    n_values: Ints
+    n_values: Ints | None = None
 
     @property
-    def apart(self) -> tuple[Ints, Ints]:
-        """The counts of every value."""
-        return np.repeat(self.neg, self.n_values), np.repeat(self.pos, self.n_values)
+    def curve(self) -> Curve:
+        """The distinct rates."""
+        if self.n_values is None:
+            return order(self.neg, self.pos)
+        return order(self.neg * self.n_values, self.pos * self.n_values)
+
+    @property
+    def values(self) -> tuple[Ints, Ints]:
+        """The counts of every value; distinct ones are mixed, as their own order would be one by the label."""
+        if self.n_values is None:
+            return self.neg, self.pos
+        pairs = np.repeat(np.arange(self.neg.size), self.n_values)
+        np.random.default_rng(0).shuffle(pairs)
+        return self.neg[pairs], self.pos[pairs]
+
+    def __len__(self) -> int:
+        return self.neg.size if self.n_values is None else int(self.n_values.sum())
 
 
 @dataclass(frozen=True)
@@ -77,62 +91,67 @@ class Trials:
     """Runs tasks on the same columns, in this process."""
 
     def __init__(self, columns: Sequence[Column], *, merge: bool, tuning: Tuning) -> None:
-        self.columns = columns
-        self.tuning = tuning
-        self.curves = [order(c.neg * c.n_values, c.pos * c.n_values) for c in columns]
-        self._to_cut = self.curves if merge else [order(*c.apart, merge=False) for c in columns]
+        self.columns, self.tuning = columns, tuning
+        self.curves = [column.curve for column in columns]
+        self._to_cut = self.curves if merge else [order(*column.values, merge=False) for column in columns]
         self._least = cache(lambda budget: math.fsum(exact.solve(self.curves, budget).floors))
-
-    @property
-    def total(self) -> float:
-        """What all columns tell about the label."""
-        return math.fsum(curve.total for curve in self.curves)
 
     @cached_property
     def _values(self) -> list[tuple[Ints, Ints]]:
-        return [column.apart for column in self.columns]
+        return [column.values for column in self.columns]
 
-    def run(self, task: Task) -> Outcome:
+    def prepare(self, tasks: Iterable[Task]) -> None:
+        """Compile and list what the tasks need, so that it is in no time and under no limit."""
+        for task in tasks:
+            _compile(task.method, task.allocation)
+            if task.method in BY_VALUE:
+                assert self._values
+
+    def run(self, task: Task, when_folded: Callable[[], None] = lambda: None) -> Outcome:
         """Run a task; what it warns of, and why it cannot be run, is in the note."""
+        fold = self._by_value if task.method in BY_VALUE else self._by_rate
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
-                outcome = self._by_value(task) if task.method in BY_VALUE else self._by_rate(task)
+                size, kept, loss, seconds = fold(task, when_folded)
         except InputError as error:
             return Outcome(note=str(error))
         except MemoryError:
             return Outcome(note="there is not enough memory for it.")
         said = [str(warning.message) for warning in caught if warning.category is UserWarning]
-        return Outcome(*outcome, note=said[0] if said else "")
+        gap = max(0.0, loss - self._least(task.budget))
+        return Outcome(size, kept, loss, gap, seconds, said[0] if said else "")
 
-    def _by_rate(self, task: Task) -> tuple[int, float, float, float, float]:
+    def _by_rate(self, task: Task, when_folded: Callable[[], None]) -> tuple[int, float, float, float]:
         begin = time.perf_counter()
         _, found = find_cuts(self._to_cut, task.budget, task.method, task.allocation, self.tuning)
         seconds = time.perf_counter() - begin
+        when_folded()
         cut = [(curve.cum_neg, curve.cum_pos, cuts) for curve, cuts in zip(self._to_cut, found, strict=True)]
         kept = math.fsum(information.information(*parts) for parts in cut)
         loss = math.fsum(information.loss(*parts) for parts in cut)
-        size = sum(cuts.size + 1 for cuts in found)
-        return size, kept, loss, max(0.0, loss - self._least(task.budget)), seconds
+        return sum(cuts.size + 1 for cuts in found), kept, loss, seconds
 
-    def _by_value(self, task: Task) -> tuple[int, float, float, float, float]:
+    def _by_value(self, task: Task, when_folded: Callable[[], None]) -> tuple[int, float, float, float]:
         values = self._values
         begin = time.perf_counter()
         _, groups = find_groups(values, self.curves, task.budget, task.method, task.allocation)
         seconds = time.perf_counter() - begin
+        when_folded()
         folds = [
             group(*pair, curve, of_values, 0.0)
             for pair, curve, of_values in zip(values, self.curves, groups, strict=True)
         ]
         kept, loss = (math.fsum(getattr(fold, what) for fold in folds) for what in ("information", "loss"))
-        size = sum(fold.size for fold in folds)
-        return size, kept, loss, max(0.0, loss - self._least(task.budget)), seconds
+        return sum(fold.size for fold in folds), kept, loss, seconds
 
 
 @cache
-def warm_up(method: str, allocation: str) -> None:
-    """Compile whatever a method needs, so that no time has it in it."""
+def _compile(method: str, allocation: str) -> None:
+    """Compile all that a method needs, so that no time has it in it."""
     rng = np.random.default_rng(0)
-    sides = rng.integers(1, 10**6, (2, 2, 2_000))
-    columns = [Column(neg, pos, np.ones(2_000, np.int64)) for neg, pos in sides]
-    Trials(columns, merge=True, tuning=Tuning()).run(Task(method, allocation, 50))
+    # Half of the values have the same rate, with which `divisive` loses groups and has to refill them.
+    n_values = np.append(np.ones(1_000, np.int64), 1_000)
+    sides = rng.integers(1, 10**6, (2, 2, 1_000))
+    columns = [Column(np.append(neg, 1), np.append(pos, 1), n_values) for neg, pos in sides]
+    Trials(columns, merge=False, tuning=Tuning()).run(Task(method, allocation, 50))
