@@ -7,12 +7,13 @@ SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # A process per core, four at most: each compiles kernels of its own and takes half a gigabyte.
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
-# What `make figures` runs: each leaves a mark in build/figures until all are done.
+# What `make figures` runs: each leaves marks in build/figures until all are done. DATA=FOLDER has the real tables of
+# benchmarks/honest/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,
+# and what needs real ones is left out.
 FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
 	transform-37m spark $(if $(DATA),methods honest)
 DATA_OPTION = $(if $(DATA),--data $(DATA))
 CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
-DONE = mkdir -p $(@D) && touch $@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check full bench figures setup-system docs format clean
@@ -78,67 +79,30 @@ clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# DATA=FOLDER has the real tables of benchmarks/honest/data.py, CRITEO=FILE is the challenge's train.txt: without
-# them, generated rows take their place, and the parts that need real ones are left out.
-build/figures/fig-mi-train: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.figures.fig_mi_train $(CRITEO_OPTION)
-	$(BIN)/python -m benchmarks.figures.fig_mi_train --report
-	$(DONE)
+# A benchmark of `make figures`: its name, what runs it, and what makes tables and plots of its rows.
+define BENCHMARK
+build/figures/$(1).run: | $(VENV)/.bench
+	$(BIN)/python -m benchmarks.$(2)
+	@mkdir -p build/figures && touch $$@
 
-build/figures/fig-logloss: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.figures.fig_logloss $(or $(CRITEO_OPTION),$(DATA_OPTION))
-	$(BIN)/python -m benchmarks.figures.fig_logloss --report
-	$(DONE)
-
-build/figures/peers: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.peers.run $(DATA_OPTION)
-	$(BIN)/python -m benchmarks.peers.report
-	$(DONE)
-
-build/figures/growth: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.growth.run
-	$(BIN)/python -m benchmarks.growth.report
-	$(DONE)
-
-build/figures/scale: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.growth.simulation
-	$(BIN)/python -m benchmarks.growth.simulation_report
-	$(DONE)
-
-build/figures/speed: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.speed.run
-	$(BIN)/python -m benchmarks.speed.report
-	$(DONE)
-
-build/figures/estimator: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.speed.estimator
-	$(BIN)/python -m benchmarks.speed.estimator --report
-	$(DONE)
-
-build/figures/codebook-%m: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.codebook.run --rows $*000000
-	$(BIN)/python -m benchmarks.codebook.report
-	$(DONE)
-
-build/figures/transform-%m: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.transform.run --rows $*000000 $(if $(filter 37,$*),--repeats 1)
-	$(BIN)/python -m benchmarks.transform.report
-	$(DONE)
-
-build/figures/spark: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.spark.run
-	$(BIN)/python -m benchmarks.spark.report
-	$(DONE)
-
-build/figures/methods: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.methods.run $(DATA_OPTION)
-	$(BIN)/python -m benchmarks.methods.report
-	$(DONE)
-
-build/figures/honest: | $(VENV)/.bench
-	$(BIN)/python -m benchmarks.honest.run $(DATA_OPTION)
-	$(BIN)/python -m benchmarks.honest.report
-	$(DONE)
+build/figures/$(1): build/figures/$(1).run
+	$(BIN)/python -m benchmarks.$(3)
+	@touch $$@
+endef
+$(eval $(call BENCHMARK,fig-mi-train,figures.fig_mi_train $(CRITEO_OPTION),figures.fig_mi_train --report))
+$(eval $(call BENCHMARK,fig-logloss,figures.fig_logloss $(or $(CRITEO_OPTION),$(DATA_OPTION)),figures.fig_logloss --report))
+$(eval $(call BENCHMARK,peers,peers.run $(DATA_OPTION),peers.report))
+$(eval $(call BENCHMARK,growth,growth.run,growth.report))
+$(eval $(call BENCHMARK,scale,growth.simulation,growth.simulation_report))
+$(eval $(call BENCHMARK,speed,speed.run,speed.report))
+$(eval $(call BENCHMARK,estimator,speed.estimator,speed.estimator --report))
+$(eval $(call BENCHMARK,codebook-5m,codebook.run,codebook.report))
+$(eval $(call BENCHMARK,codebook-37m,codebook.run --rows 37000000,codebook.report))
+$(eval $(call BENCHMARK,transform-5m,transform.run,transform.report))
+$(eval $(call BENCHMARK,transform-37m,transform.run --rows 37000000 --repeats 1,transform.report))
+$(eval $(call BENCHMARK,spark,spark.run,spark.report))
+$(eval $(call BENCHMARK,methods,methods.run $(DATA_OPTION),methods.report))
+$(eval $(call BENCHMARK,honest,honest.run $(DATA_OPTION),honest.report))
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -156,5 +120,6 @@ $(VENV)/.test: $(VENV)/.core pyproject.toml
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core pyproject.toml
-	$(PIP) install --editable '.[bench]' torch==2.13.0
+	$(PIP) install --editable '.[bench]'
+	-$(PIP) install torch==2.13.0
 	touch $@

@@ -1,22 +1,32 @@
 """Tasks -> raw rows, kept as they come: a long run that was stopped goes on where it was."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
-from benchmarks.measure import RUNS, Row, facts, show, write_run
+from benchmarks.measure import CODE, RUNS, Row, facts, fingerprint, git, show, write_run
 
 UNFINISHED = RUNS.parents[1] / "build" / "unfinished"
 
 Task = Callable[[], Iterable[Row]]
 
 
-def run(name: str, tasks: Mapping[str, Task], packages: Sequence[str], command: str, *, small: bool) -> None:
+def run(
+    name: str,
+    tasks: Mapping[str, Task],
+    packages: Sequence[str],
+    command: str,
+    *,
+    small: bool,
+    data: Path | None = None,
+) -> None:
     """Run the tasks, print their rows, and keep them as a run; a small one is only printed.
 
-    Tasks that an earlier run of the same commit has finished are not run again.
+    Tasks that an earlier run has finished are not run again, if it had the same code, versions, machine,
+    command and file of rows.
     """
     if small:
         for task in tasks.values():
@@ -25,7 +35,8 @@ def run(name: str, tasks: Mapping[str, Task], packages: Sequence[str], command: 
         return
     installed = {found.name.lower().replace("_", "-") for found in distributions()}
     about = facts([package for package in packages if package in installed]) | {"command": command}
-    journal = UNFINISHED / f"{name}-{about['commit']}.jsonl"
+    about |= {"data": fingerprint(data)} if data else {}
+    journal = UNFINISHED / f"{name}-{_key(about)}.jsonl"
     done = _read(journal)
     for key, task in tasks.items():
         if key in done:
@@ -38,6 +49,12 @@ def run(name: str, tasks: Mapping[str, Task], packages: Sequence[str], command: 
     write_run(folder, [row for key in tasks for row in done[key]], about)
     journal.unlink()
     print(f"kept in {folder.name}")
+
+
+def _key(about: Mapping[str, str]) -> str:
+    """Return what differs where rows may differ."""
+    same = {fact: text for fact, text in about.items() if fact != "date"}
+    return hashlib.sha256(json.dumps([same, git("diff", "HEAD", "--", *CODE)]).encode()).hexdigest()[:12]
 
 
 def _read(journal: Path) -> dict[str, list[Row]]:

@@ -3,6 +3,7 @@
 import argparse
 import csv
 import ctypes
+import hashlib
 import json
 import os
 import platform
@@ -21,6 +22,8 @@ from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
 
 RUNS = Path(__file__).parent / "runs"
+CODE = (":(top)src", ":(top,glob)benchmarks/**/*.py")  # what decides on the figures, in the words of git
+_READ = 64 << 20
 
 Row = dict[str, Any]
 Task = Callable[[str, str, str], list[Row]]  # its name, the file, the memory limit
@@ -148,15 +151,31 @@ def write_run(folder: Path, rows: Sequence[Row], about: Mapping[str, str]) -> No
 
 def facts(packages: Sequence[str]) -> dict[str, str]:
     """Return what a reader needs to judge and repeat a run: date, commit, machine, versions."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
-    )
+    changed = "-dirty" if git("status", "--porcelain", "--", *CODE) else ""
     return {
         "date": date.today().isoformat(),
-        "commit": commit.stdout.strip() or "unknown",
+        "commit": git("rev-parse", "--short", "HEAD") + changed or "unknown",
         "machine": f"{_cores()} cores, {_processor()}, Python {platform.python_version()}",
         "versions": ", ".join(f"{name} {version(name)}" for name in packages),
     }
+
+
+def git(*words: str) -> str:
+    """Return what git says; nothing, where there is none."""
+    try:
+        return subprocess.run(
+            ["git", *words], cwd=RUNS, capture_output=True, text=True, check=False
+        ).stdout.strip()
+    except OSError:
+        return ""
+
+
+def fingerprint(file: Path) -> str:
+    """Return by what a file of rows is known: its name, its size, and a digest of its beginning."""
+    with file.open("rb") as opened:
+        digest = hashlib.sha256(opened.read(_READ)).hexdigest()
+    beginning = f" of its first {_READ >> 20} MB" if file.stat().st_size > _READ else ""
+    return f"{file.name}, {file.stat().st_size:,} bytes, sha256{beginning} {digest[:16]}"
 
 
 def _cores() -> str:

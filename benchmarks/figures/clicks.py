@@ -22,9 +22,14 @@ _SHARES = (0.72, 0.80)  # where the validation, and where the test rows begin
 _PAPER_SHARES = (0.9 * PAPER_TRAIN / (PAPER_TRAIN + PAPER_TEST), PAPER_TRAIN / (PAPER_TRAIN + PAPER_TEST))
 
 
+def file_of(path: Path) -> Path:
+    """Return the file of the sample, given that or the folder it lies in."""
+    return path / SAMPLE if path.is_dir() else path
+
+
 def sample(path: Path) -> Rows:
     """Read the sample of 100,000 Criteo clicks, from its file or from the folder it lies in."""
-    return _split("criteo sample", _read(path / SAMPLE if path.is_dir() else path), NUMBERS, _SHARES)
+    return _split("criteo sample", _read(file_of(path)), NUMBERS, _SHARES)
 
 
 def challenge(path: Path, limit: int) -> Rows:

@@ -219,7 +219,8 @@ def main() -> None:
     folder = journal.UNFINISHED / f"{NAME}-{facts([])['commit']}"
     budgets = [int(budget) for budget in options.budgets.split(",")]
     found = tasks(rows, chosen, budgets, options.trials, folder)
-    journal.run(NAME, found, PACKAGES, _command(options), small=False)
+    data = options.criteo or (options.data and clicks.file_of(options.data))
+    journal.run(NAME, found, PACKAGES, _command(options), small=False, data=data)
     shutil.rmtree(folder, ignore_errors=True)
 
 

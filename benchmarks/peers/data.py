@@ -27,6 +27,7 @@ from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES, CLICK_RATE
 
 LABEL = "label"
+SAMPLE = "criteo_100k.tsv.zst"
 _MISSING = "missing"
 _HELD_OUT, _UNSEEN, _TRAIN = 0.25, 0.02, 0.8
 
@@ -114,8 +115,7 @@ def shaped(folder: Path, n_rows: int, budget: int) -> None:
 def real(folder: Path, data: Path, budget: int) -> None:
     """Write the real Criteo sample, in the order of time."""
     names = [LABEL, *(f"I{i}" for i in range(1, 14)), *CARDINALITIES]
-    file = str(data / "criteo_100k.tsv.zst")
-    relation = duckdb.read_csv(file, sep="\t", header=False, names=names, all_varchar=True)
+    relation = duckdb.read_csv(str(data / SAMPLE), sep="\t", header=False, names=names, all_varchar=True)
     _split(folder, relation.to_arrow_table(), budget)
 
 

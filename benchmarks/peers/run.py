@@ -32,7 +32,7 @@ import pandas as pd
 
 from benchmarks import journal
 from benchmarks.measure import Row, extra_memory
-from benchmarks.peers.data import LABEL, Array, Rows, information, log_loss, read, workloads
+from benchmarks.peers.data import LABEL, SAMPLE, Array, Rows, information, log_loss, read, workloads
 from benchmarks.peers.peers import PEERS, SEVERAL_COLUMNS, Fitted, Groups, Peer
 
 PACKAGES = [
@@ -250,7 +250,8 @@ def main() -> None:
         given = {"data": options.data and "FOLDER", "workloads": options.workloads}
         words = [f"--{option} {value}" for option, value in given.items() if value]
         command = " ".join(["python -m benchmarks.peers.run", *words, f"--time-limit {options.time_limit:g}"])
-        journal.run("peers", tasks, PACKAGES, command, small=options.small)
+        data = options.data and options.data / SAMPLE
+        journal.run("peers", tasks, PACKAGES, command, small=options.small, data=data)
 
 
 if __name__ == "__main__":
