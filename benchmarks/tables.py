@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import RUNS
+from benchmarks.measure import RUNS, read_csv
 
 README = RUNS.parents[1] / "README.md"
 
@@ -70,6 +70,19 @@ def relink(page: Path, name: str, run: str) -> None:
     """Replace the name of a benchmark's run on a page."""
     text = page.read_text(encoding="utf-8")
     page.write_text(re.sub(rf"\d{{4}}-\d\d-\d\d-{name}", run, text), encoding="utf-8")
+
+
+def make_report(
+    name: str,
+    page: Path,
+    write_report: Callable[[Path, Sequence[Row], Sequence[Row]], None],
+    for_page: Callable[[Sequence[Row]], str],
+) -> None:
+    """Make the report of the newest run of a benchmark, and its figures on a page."""
+    folder = newest(name)
+    rows = read_csv(folder / "raw.csv")
+    write_report(folder, rows, read_csv(folder / "about.csv"))
+    update_page(page, name, folder.name, for_page(rows))
 
 
 def newest(name: str) -> Path:

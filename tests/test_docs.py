@@ -124,11 +124,11 @@ def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
 )
 def test_a_page_shows_the_runs_that_it_links(page, report, run, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    report, tables, measure = (import_module(f"benchmarks.{name}") for name in (report, "tables", "measure"))
+    report, tables = (import_module(f"benchmarks.{name}") for name in (report, "tables"))
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     newest = tables.newest(run)
     assert f"benchmarks/runs/{newest.name}/README.md" in text
-    assert tables.shown(run, text) == report.for_page(measure.read_csv(newest / "raw.csv"))
+    assert tables.shown(run, text) == report.for_page(tables.read_csv(newest / "raw.csv"))
 
 
 def test_links_to_pictures_and_pages_lead_somewhere():
@@ -149,9 +149,9 @@ def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch)
     for module, name in re.findall(r"`(\w+)\.(\w+)`", "\n".join(first_table)):
         folder = "solve." if (ROOT / "src" / "vocabfold" / "solve" / f"{module}.py").exists() else ""
         assert callable(getattr(import_module(f"vocabfold.{folder}{module}"), name))
-    newest = report.newest("methods")
+    newest = tables.newest("methods")
     assert f"benchmarks/runs/{newest.name}/README.md" in text
-    assert tables.shown("methods", text) == report.for_page(report.read_csv(newest / "raw.csv"))
+    assert tables.shown("methods", text) == report.for_page(tables.read_csv(newest / "raw.csv"))
 
 
 def run(*command):

@@ -10,8 +10,7 @@ from typing import Any
 from benchmarks.figures.recipes import ALL, BUCKETING, DIVISIVE, EXACT, FILTER, FREQUENCY, SUBMODULAR, Recipe
 from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK
 from benchmarks.honest.recipes import ALL_VALUES, HASHING, MODEL
-from benchmarks.measure import read_csv
-from benchmarks.tables import README, Cell, Row, newest, number, table, update_page
+from benchmarks.tables import README, Cell, Row, make_report, number, table
 
 NAME = "fig-logloss"
 PAGE = README.parent / "docs" / "results.md"
@@ -43,10 +42,7 @@ numbers, batches of 1,024 rows, logarithms of the numeric columns.
 
 def report() -> None:
     """Make the report of the newest run."""
-    folder = newest(NAME)
-    rows = read_csv(folder / "raw.csv")
-    write_report(folder, rows, read_csv(folder / "about.csv"))
-    update_page(PAGE, NAME, folder.name, for_page(rows))
+    make_report(NAME, PAGE, write_report, for_page)
 
 
 def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.counts import DISTINCT, FEWEST, POWER_LAW
-from benchmarks.measure import read_csv
 from benchmarks.plots import STYLES, canvas, save
-from benchmarks.tables import README, Cell, Row, newest, number, share_lost, table, update_page
+from benchmarks.tables import README, Cell, Row, make_report, number, share_lost, table
 
 PAGE = README.parent / "docs" / "scale.md"
 FITTED_FROM = 10**5  # values; below, what every call costs hides the growth
@@ -153,13 +152,5 @@ def _draw(panel: Any, rows: Sequence[Row], name: str, slope: float | None, style
     panel.plot([row["n_values"] for row in rows], [row["seconds"] for row in rows], label=label, **style)
 
 
-def main() -> None:
-    """Make the report of the newest run."""
-    folder = newest("growth")
-    rows = read_csv(folder / "raw.csv")
-    write_report(folder, rows, read_csv(folder / "about.csv"))
-    update_page(PAGE, "growth", folder.name, for_page(rows))
-
-
 if __name__ == "__main__":
-    main()
+    make_report("growth", PAGE, write_report, for_page)

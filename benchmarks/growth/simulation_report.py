@@ -11,8 +11,7 @@ import numpy as np
 
 from benchmarks.growth.report import PAGE
 from benchmarks.growth.simulation import PAIRS, RATES, TRILLION
-from benchmarks.measure import read_csv
-from benchmarks.tables import Cell, Row, figures, newest, number, table, update_page
+from benchmarks.tables import Cell, Row, figures, make_report, number, table
 
 BOUND = 2 ** (1 / 3)  # of N^(2/3), for any N
 ASYMPTOTIC = {RATES: 3 / np.pi**2 * (np.pi**2 / 2) ** (2 / 3), PAIRS: 3 ** (2 / 3) / 2}
@@ -144,13 +143,5 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
 
 
-def main() -> None:
-    """Make the report of the newest run."""
-    folder = newest("scale")
-    rows = read_csv(folder / "raw.csv")
-    write_report(folder, rows, read_csv(folder / "about.csv"))
-    update_page(PAGE, "scale", folder.name, for_page(rows))
-
-
 if __name__ == "__main__":
-    main()
+    make_report("scale", PAGE, write_report, for_page)

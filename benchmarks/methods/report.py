@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import RUNS, read_csv
-from benchmarks.tables import TIMES, Cell, Row, newest, number, share_lost, table, update_page
+from benchmarks.measure import RUNS
+from benchmarks.tables import TIMES, Cell, Row, make_report, number, share_lost, table
 
 PAGE = RUNS.parents[1] / "docs" / "paper.md"
 TITLES = {
@@ -126,13 +126,5 @@ def _name(row: Row) -> str:
     return str(row["method"]) + ("" if allocation == "joint" else f", {allocation}")
 
 
-def main() -> None:
-    """Make the report of the newest run."""
-    folder = newest("methods")
-    rows = read_csv(folder / "raw.csv")
-    write_report(folder, rows, read_csv(folder / "about.csv"))
-    update_page(PAGE, "methods", folder.name, for_page(rows))
-
-
 if __name__ == "__main__":
-    main()
+    make_report("methods", PAGE, write_report, for_page)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import plots
-from benchmarks.measure import read_csv
 from benchmarks.peers.peers import EXACT, MODEL, PEERS
-from benchmarks.tables import README, Cell, Row, newest, number, share_lost, table, update_page
+from benchmarks.tables import README, Cell, Row, make_report, number, share_lost, table
 
 TITLES = {
     "a": "One column, few groups",
@@ -218,13 +217,5 @@ def _points(panel: Any, rows: Sequence[Row], field: str) -> None:
         panel.annotate(", ".join(numbers), panel.transData.inverted().transform(where), **_SMALL)
 
 
-def main() -> None:
-    """Make the report of the newest run."""
-    folder = newest("peers")
-    rows = read_csv(folder / "raw.csv")
-    write_report(folder, rows, read_csv(folder / "about.csv"))
-    update_page(PAGE, "peers", folder.name, for_page(rows))
-
-
 if __name__ == "__main__":
-    main()
+    make_report("peers", PAGE, write_report, for_page)
