@@ -658,7 +658,10 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
     assert [trial["budget"] for trial in found["trials"]] == [4, 4, 6, 6]
     assert found["trials"][0]["lost"] == found["trials"][0]["loss"] / found["total"]
     for words, message in [
-        (["counts", "--budgets", "4,x"], "--budgets must be numbers of ids, at least 1, such as"),
+        (
+            ["counts", "--budgets", "4,x"],
+            "--budgets must be numbers of ids, at least 1, with commas between them alone, such as 1000,160k",
+        ),
         (["counts", *asked, "--label", "no"], "counts was counted with the label 'click', not 'no'."),
         (["counts", *asked, "--features", "site"], "--features is for rows, and counts holds counts"),
         ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or --force"),
@@ -668,6 +671,10 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
         ),
         (["absent.csv", *asked, "--methods", "x"], "--methods must be one of"),
         (["absent.csv", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
+        (
+            ["absent.csv", *asked, "--seed", "1"],
+            "--seed is for --method stochastic, not exact, hashing; leave it out",
+        ),
     ]:
         code, _, err = vocabfold("compare", *words)
         assert (code, err[: len(message) + 7]) == (2, f"error: {message}")

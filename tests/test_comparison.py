@@ -110,6 +110,8 @@ def test_what_is_tried_and_in_which_order():
     both = vf.compare(COLUMNS, 10, ["hashing", "exact"], allocations=iter(["joint", "uniform"]))
     assert [trial.name for trial in both] == ["hashing, uniform", "exact", "exact, uniform"]
     assert len(vf.compare(COLUMNS, 10)) == len(METHODS) - 1
+    of_joint = vf.compare(COLUMNS, 10, allocations="joint")
+    assert {trial.method for trial in of_joint} == set(METHODS) - {"dynamic", *NOT_JOINT}
     assert [trial.method for trial in found[1:3]] == ["exact", "hashing"]
 
 
@@ -262,8 +264,8 @@ def test_options_that_cannot_be_used_are_refused(options, message):
 def test_counts_that_tell_nothing_are_refused():
     with pytest.raises(vf.InputError, match="no column tells anything about the label"):
         vf.compare({"a": ([1, 2], [0, 0])}, 1)
-    with pytest.raises(vf.InputError, match="columns must be a mapping"):
-        vf.compare([1, 2], 1)
+    with pytest.raises(vf.InputError, match=r"counts must come from vf\.count .*, got str"):
+        vf.compare("rows.parquet", 1)
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
@@ -288,11 +290,15 @@ def test_a_plot_says_what_it_shows(tmp_path):
         "bucketing, uniform",
         "share of information lost",
         "seconds",
-        "nothing lost",
         "103 values",
     ):
         assert words in text
-    vf.compare(COLUMNS, 5, "threshold", shards=100).plot(tmp_path / "b.svg")  # nothing to draw
+    with pytest.raises(vf.InputError, match="there is nothing to draw"):
+        vf.compare(COLUMNS, 5, "threshold", shards=100).plot(tmp_path / "b.svg")
+    with pytest.raises(vf.InputError, match=r"must end in \.svg"):
+        found.plot("")
+    lossless = vf.compare({"a": ([1, 2], [2, 1])}, 2, "exact")
+    lossless.plot(tmp_path / "c.svg")
     with pytest.raises(vf.InputError, match=r"a\.gif must end in \.svg, \.png or \.pdf"):
         found.plot(tmp_path / "a.gif")
     with pytest.raises(vf.InputError, match="there is no folder"):

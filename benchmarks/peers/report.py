@@ -63,9 +63,10 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
 
 
 def for_page(rows: Sequence[Row]) -> str:
-    """Return compact tables for docs/results.md, one per workload."""
+    """Return compact tables for docs/results.md: of one column, and of several, real ones if they were run."""
+    is_real = any(row["workload"] == "real" and "loss" in row for row in rows)
     texts = []
-    for workload in TITLES:
+    for workload in (PLOTTED, "real" if is_real else "d"):
         chosen = _of(rows, workload)
         if chosen:
             texts.append(f"**{_title(chosen)}**\n\n" + table(chosen, _compact(chosen)))

@@ -160,7 +160,7 @@ def fit(
     }
     n_ids = options.parse_budget(budget)
     check_options(n_ids, **for_fit)
-    options.check_unused(method, epsilon, shards, seed)
+    options.check_unused([method], epsilon, shards, seed)
     of_rows: dict[str, Any] = {
         "features": options.names(features),
         "exclude": options.names(exclude),
@@ -306,7 +306,9 @@ def compare(
     ] = None,
     allocations: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Of joint, uniform, information; by default joint, or else uniform."),
+        typer.Option(
+            metavar="A,B", help="Of joint, uniform, information; by default joint, or uniform if it has none."
+        ),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="S", help="Seconds, after which a fold is stopped.")
@@ -333,7 +335,7 @@ def compare(
     """Try every method on the same rows or counts.
 
     What each loses of the information about the label, against the least that any fold of that budget loses,
-    and how long it takes:
+    and how long it takes. It is about these rows alone: what holds on new ones, 'vocabfold evaluate' tells.
 
     vocabfold compare 'days/*.parquet' --label click --budgets 1k,10k --methods exact,greedy,frequency
     """
@@ -346,6 +348,7 @@ def compare(
     }
     tuning: dict[str, Any] = {"epsilon": epsilon, "shards": shards, "seed": seed, "time_limit": time_limit}
     comparison.check_options(**given, **tuning)
+    options.check_unused(given["methods"] or comparison.DEFAULT_METHODS, epsilon, shards, seed)
     if plot is not None:
         from vocabfold.plotting import check_plot
 
@@ -361,9 +364,9 @@ def compare(
     counts = _counted(data, label, of_rows, memory)
     display.left_out(counts.left_out)
     found = vf.compare(counts, **given, merge=not unmerged, **tuning)
-    if plot is not None:
+    if plot is not None and not found.is_empty:
         found.plot(plot, overwrite=force)
-    display.comparison(found, plot, as_json)
+    display.comparison(found, None if found.is_empty else plot, as_json)
 
 
 @app.command()

@@ -94,6 +94,11 @@ class Comparison(Sequence[Trial]):
     def __iter__(self) -> Iterator[Trial]:
         return iter(self.trials)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no trial has figures."""
+        return all(trial.loss is None for trial in self.trials)
+
     def lost(self, trial: Trial) -> float:
         """Return the share of the information that a trial lost; NaN if it has no figures."""
         return math.nan if trial.loss is None else trial.loss / self.total
@@ -108,11 +113,17 @@ class Comparison(Sequence[Trial]):
         return trial.loss / least if least > 0 else math.inf
 
     def to_arrow(self) -> pa.Table:
-        """Return the trials as an Arrow table, with the shares that were lost."""
+        """Return the trials as an Arrow table, with the share that each lost, and of the least loss."""
         rows = [
-            asdict(trial) | {"lost": None if trial.loss is None else self.lost(trial)} for trial in self.trials
+            asdict(trial)
+            | (
+                {"lost": None, "of_least": None}
+                if trial.loss is None
+                else {"lost": self.lost(trial), "of_least": self.of_least(trial)}
+            )
+            for trial in self.trials
         ]
-        numbers = ("information", "loss", "gap", "seconds", "lost")
+        numbers = ("information", "loss", "gap", "seconds", "lost", "of_least")
         kinds = {"budget": pa.int64(), "size": pa.int64()} | dict.fromkeys(numbers, pa.float64())
         schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
         return pa.Table.from_pylist(rows, schema)
@@ -143,7 +154,7 @@ class Comparison(Sequence[Trial]):
             f"{self.lost(trial):.3g}",
             shown,
             f"{gap:.2g}",
-            f"{trial.seconds:.3f}",
+            f"{trial.seconds:.3f}" if trial.seconds and trial.seconds >= 0.001 else "<0.001",
         ]
 
     def _repr_html_(self) -> str:
@@ -181,8 +192,8 @@ def compare(
     methods : str or several, optional
         As for `fold`; all but "dynamic" by default.
     allocations : str or several, optional
-        As for `fold_table`; methods without a joint split leave that one out. By default "joint", and "uniform"
-        for methods that have none.
+        As for `fold_table`; a method is tried with those of them that it has. By default "joint", and "uniform"
+        for methods that have no joint split.
     merge : bool
         Whether values of equal rate are one from the beginning, at no loss. False: they are as many as they
         are, as in the paper; its algorithms are slower then, and "stochastic" and "threshold" find others.
@@ -263,7 +274,7 @@ def check_options(
         own = ("uniform",) if method in NOT_JOINT else ("joint",)
         if splits is not None:
             own = tuple(one for one in splits if one != "joint" or method not in NOT_JOINT)
-        if not own:
+        if not own and methods is not None:
             raise InputError(
                 f"allocations must name 'uniform' or 'information' for {method!r}, which has no joint split."
             )
@@ -283,6 +294,11 @@ def _is_number(given: object) -> bool:
 def _columns(counts: Any) -> list[Column]:
     """Return the counts of each column."""
     if not isinstance(counts, Counts):
+        if not isinstance(counts, Mapping):
+            raise InputError(
+                "counts must come from vf.count or vf.load_counts, or be a mapping from names to counts "
+                f"(neg, pos), got {type(counts).__name__}."
+            )
         pairs = check_columns(counts).values()
         return [Column(neg, pos) for neg, pos in pairs]
     with Engine(counts.memory_limit) as engine:

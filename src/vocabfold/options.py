@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -137,16 +138,18 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a result that exis
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
-def check_unused(method: str, epsilon: float, shards: int, seed: int) -> None:
-    """Refuse options that the method does not look at."""
-    methods = {
+def check_unused(methods: Sequence[str], epsilon: float, shards: int, seed: int) -> None:
+    """Refuse options that none of the methods looks at."""
+    used_by = {
         "epsilon": (epsilon != 0.1, ["stochastic", "threshold"]),
         "shards": (shards != 1, ["threshold"]),
         "seed": (seed != 0, ["stochastic"]),
     }
-    for name, (is_given, users) in methods.items():
-        if is_given and method not in users:
-            raise InputError(f"--{name} is for --method {' or '.join(users)}, not {method}; leave it out.")
+    for name, (is_given, users) in used_by.items():
+        if is_given and not set(methods) & set(users):
+            raise InputError(
+                f"--{name} is for --method {' or '.join(users)}, not {', '.join(methods)}; leave it out."
+            )
 
 
 def names(given: list[str] | None) -> list[str] | None:
@@ -183,7 +186,8 @@ def parse_budgets(text: str) -> list[int]:
         n_ids = _number_of_ids(part)
         if n_ids is None:
             raise InputError(
-                f"--budgets must be numbers of ids, at least 1, such as 1000,160k,1.5m, got {part!r}."
+                "--budgets must be numbers of ids, at least 1, with commas between them alone, such as "
+                f"1000,160k,1.5m, got {part!r}."
             )
         budgets.append(n_ids)
     return budgets

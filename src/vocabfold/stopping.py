@@ -82,12 +82,16 @@ class _Stoppable:
         finally:
             timer.cancel()
         timer.join()
+        late = Outcome(note=f"not finished within {self.seconds:g} s.")
         if is_late.is_set():
             self.stop()
-            return Outcome(note=f"not finished within {self.seconds:g} s.")
+            return late
         if answer == _FOLDED:
             answer = self._line(process)  # what it loses, and at least would, takes time of its own
-        return Outcome(**json.loads(answer)) if answer else Outcome(note=f"{self._reason()}.")
+        if not answer:
+            return Outcome(note=f"{self._reason()}.")
+        outcome = Outcome(**json.loads(answer))
+        return late if (outcome.seconds or 0.0) > self.seconds else outcome  # the clock came too late
 
     def stop(self) -> None:
         """End the process, whatever it does."""
