@@ -114,8 +114,8 @@ def for_page(rows: Sequence[Row]) -> str:
         texts += [
             f"The largest `fewest rows` has {last['n_rates']:,} distinct rates in {last['rows']:,} rows: "
             f"{last['seconds']:.0f} s into {last['size']:,} ids with a gap of {last['gap']:.1g} nats, and "
-            f"{last['extra_mb'] / 1000:.2g} GB beyond the counts themselves. With these exponents, the "
-            f"{n_most / 1e6:.0f} million rates that no trillion rows exceed would take "
+            f"{last['extra_mb'] / 1000:.2g} GB beyond the counts themselves. A trillion rows have fewer; the "
+            f"{n_most / 1e6:.0f} million of the bound for any N would take, with these exponents, "
             f"{last['seconds'] * longer:.0f} s and {last['extra_mb'] * larger / 1000:.2g} GB."
         ]
     return "\n".join(texts).strip()
