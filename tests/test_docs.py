@@ -166,6 +166,7 @@ def test_the_small_benchmark_runs_without_the_rivals():
     assert out.count("part=criteo") == 20
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_small_benchmark_of_the_estimator_runs():
     out = run("-m", "benchmarks.speed.estimator", "--small", "--kinds", "integers")
@@ -225,6 +226,7 @@ def test_the_small_honest_benchmark_runs():
     assert "recipe=model, noise column added" in out
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_small_transform_benchmark_runs():
     out = run("-m", "benchmarks.transform.run", "--small", "--parts", "check,commands")
