@@ -213,12 +213,14 @@ def test_the_small_benchmark_of_growth_runs():
     assert run("-m", "benchmarks.growth.run", "--small").count("step=") == 20
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_small_codebook_benchmark_runs():
     out = run("-m", "benchmarks.codebook.run", "--small")
     assert out.count("n_values=45649") == 11
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_the_small_honest_benchmark_runs():
     out = run("-m", "benchmarks.honest.run", "--small", "--parts", "generated,noise,older")
