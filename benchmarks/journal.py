@@ -33,9 +33,7 @@ def run(
             for row in task():
                 show([row])
         return
-    installed = {found.name.lower().replace("_", "-") for found in distributions()}
-    about = facts([package for package in packages if package in installed]) | {"command": command}
-    about |= {"data": fingerprint(data)} if data else {}
+    about = _about(packages, command, data)
     journal = UNFINISHED / f"{name}-{_key(about)}.jsonl"
     done = _read(journal)
     for key, task in tasks.items():
@@ -49,6 +47,18 @@ def run(
     write_run(folder, [row for key in tasks for row in done[key]], about)
     journal.unlink()
     print(f"kept in {folder.name}")
+
+
+def scratch(name: str, packages: Sequence[str], command: str, data: Path | None = None) -> Path:
+    """Return a folder for what the tasks of such a run, and of no other, may use again."""
+    return UNFINISHED / f"{name}-{_key(_about(packages, command, data))}"
+
+
+def _about(packages: Sequence[str], command: str, data: Path | None) -> dict[str, str]:
+    """Return the facts about a run."""
+    installed = {found.name.lower().replace("_", "-") for found in distributions()}
+    about = facts([package for package in packages if package in installed]) | {"command": command}
+    return about | ({"data": fingerprint(data)} if data else {})
 
 
 def _key(about: Mapping[str, str]) -> str:

@@ -77,12 +77,16 @@ def make_report(
     page: Path,
     write_report: Callable[[Path, Sequence[Row], Sequence[Row]], None],
     for_page: Callable[[Sequence[Row]], str],
+    is_of_page: Callable[[Sequence[Row]], bool] = bool,
 ) -> None:
-    """Make the report of the newest run of a benchmark, and its figures on a page."""
+    """Make the report of the newest run of a benchmark, and its figures on a page that tells of such rows."""
     folder = newest(name)
     rows = read_csv(folder / "raw.csv")
     write_report(folder, rows, read_csv(folder / "about.csv"))
-    update_page(page, name, folder.name, for_page(rows))
+    if is_of_page(rows):
+        update_page(page, name, folder.name, for_page(rows))
+    else:
+        print(f"{page.name} keeps the figures that it has: it tells of real rows, and {folder.name} has none")
 
 
 def newest(name: str) -> Path:

@@ -16,6 +16,7 @@ from benchmarks.honest.data import LABEL, Rows
 NUMBERS = [f"I{i}" for i in range(1, 14)]
 CATEGORIES = [f"C{i}" for i in range(1, 27)]
 SAMPLE = "criteo_100k.tsv.zst"
+CRITEO_SAMPLE, CHALLENGE = "criteo sample", "criteo challenge"  # the names of their rows
 PAPER_TRAIN, PAPER_TEST = 37_000_000, 4_400_000
 
 _SHARES = (0.72, 0.80)  # where the validation, and where the test rows begin
@@ -29,7 +30,7 @@ def file_of(path: Path) -> Path:
 
 def sample(path: Path) -> Rows:
     """Read the sample of 100,000 Criteo clicks, from its file or from the folder it lies in."""
-    return _split("criteo sample", _read(file_of(path)), NUMBERS, _SHARES)
+    return _split(CRITEO_SAMPLE, _read(file_of(path)), NUMBERS, _SHARES)
 
 
 def challenge(path: Path, limit: int) -> Rows:
@@ -39,7 +40,7 @@ def challenge(path: Path, limit: int) -> Rows:
     tenth of the training rows are validation rows, which the paper has not.
     """
     limit = min(limit, PAPER_TRAIN + PAPER_TEST)
-    return _split("criteo challenge", _read(path, limit), NUMBERS, _PAPER_SHARES)
+    return _split(CHALLENGE, _read(path, limit), NUMBERS, _PAPER_SHARES)
 
 
 def generated(n_rows: int = 60_000, seed: int = 0) -> Rows:

@@ -36,7 +36,7 @@ from benchmarks.figures.recipes import ALL, EXACT, FREQUENCY, REFERENCE, Recipe
 from benchmarks.honest.data import Array, Rows
 from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK, Scores, lightgbm, logistic, losses
 from benchmarks.honest.recipes import Encoded
-from benchmarks.measure import Row, facts
+from benchmarks.measure import Row
 
 NAME = "fig-logloss"
 PACKAGES = ["vocabfold", "numpy", "pandas", "scikit-learn", "lightgbm", "torch", "optuna"]
@@ -216,10 +216,10 @@ def main() -> None:
         rows = clicks.challenge(options.criteo, options.rows)
     else:
         rows = clicks.sample(options.data) if options.data else clicks.generated()
-    folder = journal.UNFINISHED / f"{NAME}-{facts([])['commit']}"
+    data = options.criteo or (options.data and clicks.file_of(options.data))
+    folder = journal.scratch(NAME, PACKAGES, _command(options), data)
     budgets = [int(budget) for budget in options.budgets.split(",")]
     found = tasks(rows, chosen, budgets, options.trials, folder)
-    data = options.criteo or (options.data and clicks.file_of(options.data))
     journal.run(NAME, found, PACKAGES, _command(options), small=False, data=data)
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -21,9 +21,9 @@ import duckdb
 
 import vocabfold as vf
 from benchmarks import criteo_shaped, journal
-from benchmarks.measure import Row, read_csv, timed
+from benchmarks.measure import Row, timed
 from benchmarks.plots import STYLES, canvas, save
-from benchmarks.tables import README, newest, relink, table, update_page
+from benchmarks.tables import README, make_report, newest, relink, table
 
 NAME = "fig-mi-train"
 PAGE = README.parent / "docs" / "results.md"
@@ -31,7 +31,7 @@ PACKAGES = ["vocabfold", "numpy", "numba", "duckdb"]
 BUDGETS = (10_000, 20_000, 40_000, 80_000, 120_000, 160_000)
 FEW_ROWS, OF_FEW = 10**6, (250, 500, 1_000, 2_000, 3_000, 4_000)
 TRAINING_ROWS = 37_000_000
-REPEATS = 3
+REPEATS, SEEDS = 5, 3  # of a method; of one that draws samples
 
 # name -> method, allocation, whether equal rates are merged first
 METHODS: dict[str, tuple[str, str, bool]] = {
@@ -49,12 +49,14 @@ PAPER = {"Submodular": (9e-7, 3e-9), "Bucketing": (5e-3, 5e-6), "Frequency": (0.
 PAPER_BUDGETS = (10_000, 160_000)
 ORDER = "order of the rates"
 
-Given = tuple[Any, Sequence[int]]  # counts, budgets
+Given = tuple[Any, int, Sequence[int]]  # counts, rows, budgets
 
 
 def generated(scale: float) -> Given:
     """Return counts with the shape of the challenge, all of them or fewer."""
-    return criteo_shaped.columns(scale), [max(26, int(budget * scale)) for budget in BUDGETS]
+    columns = criteo_shaped.columns(scale)
+    n_rows = int(sum(side.sum() for side in next(iter(columns.values()))))
+    return columns, n_rows, [max(26, int(budget * scale)) for budget in BUDGETS]
 
 
 def criteo(file: Path) -> Given:
@@ -63,24 +65,26 @@ def criteo(file: Path) -> Given:
     rows = duckdb.read_csv(str(file), sep="\t", header=False, names=names, all_varchar=True)
     n_rows = rows.count("*").fetchall()[0][0]
     first = rows.limit(TRAINING_ROWS if n_rows > TRAINING_ROWS else n_rows * 4 // 5)
-    return vf.count(first, "label", names[14:], positive="1"), BUDGETS if n_rows > FEW_ROWS else OF_FEW
+    counts = vf.count(first, "label", names[14:], positive="1")
+    return counts, int(counts.rows), BUDGETS if n_rows > FEW_ROWS else OF_FEW
 
 
 def losses(data: str, given: Callable[[], Given], name: str, small: bool) -> Iterator[Row]:
     """Yield what a method loses at every budget, some times; one that draws samples, with other seeds."""
     method, allocation, merge = METHODS[name]
-    counts, budgets = given()
-    for seed in range(1 if small else REPEATS):
+    counts, n_rows, budgets = given()
+    repeats = SEEDS if method == "stochastic" else REPEATS
+    for seed in range(1 if small else repeats):
         found = vf.compare(counts, budgets, method, allocations=allocation, merge=merge, seed=seed)
         for trial in found:
-            row = {"data": data, "n_values": found.n_values, "name": name, "seed": seed}
+            row = {"data": data, "n_rows": n_rows, "n_values": found.n_values, "name": name, "seed": seed}
             row |= {what: getattr(trial, what) for what in ("budget", "size", "loss", "gap", "seconds")}
             yield row | {"total": found.total, "lost": found.lost(trial)}
 
 
 def ordering(data: str, given: Callable[[], Given], small: bool) -> Iterator[Row]:
     """Time what all methods by rate have before them: with one id per column there is nothing else to do."""
-    columns, _ = given()
+    columns, _, _ = given()
     _, times = timed(1 if small else REPEATS, vf.fold_table, columns, len(columns))
     yield {"data": data, "name": ORDER} | times
 
@@ -99,14 +103,22 @@ def tasks(options: argparse.Namespace) -> dict[str, journal.Task]:
 
 
 def report() -> None:
-    """Write tables and plots of the newest run."""
-    folder = newest(NAME)
-    rows = read_csv(folder / "raw.csv")
+    """Make the report of the newest run."""
+    make_report(NAME, PAGE, write_report, for_page)
+    relink(README, NAME, newest(NAME).name)
+
+
+def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
+    """Write the tables and plots of a run."""
     texts = ["# The paper's figure fig:mi_train\n"]
-    texts += [f"- {fact['fact']}: {fact['is']}" for fact in read_csv(folder / "about.csv")]
+    texts += [f"- {fact['fact']}: {fact['is']}" for fact in about]
+    if not any(row.get("n_rows") == TRAINING_ROWS and row["data"] == "criteo" for row in rows):
+        texts += [
+            "- not run: the whole file of the challenge, which nobody may ship; `--criteo train.txt` takes it"
+        ]
     texts += [
         "\nAverage information loss, (sum X_i - Z_i) / (sum X_j). In brackets: times the exact optimum at the "
-        "same budget. `Submodular` is the mean of three seeds.\n"
+        f"same budget. `Submodular` is the mean of {SEEDS} seeds.\n"
     ]
     for data in dict.fromkeys(row["data"] for row in rows):
         chosen = [row for row in rows if row["data"] == data and row["name"] != ORDER]
@@ -115,8 +127,6 @@ def report() -> None:
         _plot(folder, chosen)
         texts += [f"![Loss against ids](fig_mi_train_{data}.svg)\n"]
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
-    update_page(PAGE, NAME, folder.name, for_page(rows))
-    relink(README, NAME, folder.name)
 
 
 def for_page(rows: Iterable[Row]) -> str:
@@ -137,15 +147,16 @@ def _about_seconds(rows: Sequence[Row], data: str) -> str:
     order = [row["seconds"] for row in rows if row["data"] == data and row["name"] == ORDER]
     of_order = f", which takes {order[0]:.2g} s here" if order else ""
     return (
-        "Seconds of the method alone, the least and, in brackets, the longest of three. Methods by rate begin "
+        "Seconds of the method alone, the least and, in brackets, the longest of "
+        f"{REPEATS}, of `Submodular` of {SEEDS}. Methods by rate begin "
         f"with the distinct rates in order{of_order} (`Submodular` with all values in that order), and "
         "Frequency looks at every value. Counting, and the proof of the least loss, are in none.\n"
     )
 
 
 def _title(rows: Sequence[Row]) -> str:
-    kind = "generated counts" if rows[0]["data"] == "generated" else "rows of the Criteo challenge"
-    return f"{rows[0]['n_values']:,} values in 26 columns, {kind}"
+    kind = "generated counts of" if rows[0]["data"] == "generated" else "Criteo's"
+    return f"{rows[0]['n_values']:,} values in 26 columns, {kind} {rows[0]['n_rows']:,} rows"
 
 
 def _means(rows: Sequence[Row]) -> dict[tuple[str, int], Row]:

@@ -36,10 +36,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a workload: `size` is the most groups per column that spends the budget uniformly."""
+    """What is known of a workload.
+
+    `size` is the most groups per column that spends the budget uniformly. Of peers that look at rates alone,
+    small columns leave more to the others: `size_of_rates`.
+    """
 
     budget: int
     size: int
+    size_of_rates: int
     n_values: int
     n_rows: int  # for training
     n_test: int
@@ -132,10 +137,18 @@ def _write(folder: Path, train: pa.Table, test: pa.Table, budget: int, best_gain
         pq.write_table(part, folder / f"{name}.parquet")
     counts = vf.count(train, LABEL, [name for name in train.column_names if name != LABEL])
     tables = [counts[name] for name in counts.features]
-    distinct = np.array([len(table) for table in tables])
-    total = sum(information(table["neg"].to_numpy(), table["pos"].to_numpy()) for table in tables)
-    n_values = int(distinct.sum())
-    about = About(budget, uniform(distinct, budget), n_values, len(train), len(test), total, best_gain)
+    apart = [vf.fold(table["neg"], table["pos"], len(table)) for table in tables]  # an id for every rate
+    n_values, n_rates = (np.array([getattr(fold, what) for fold in apart]) for what in ("n_values", "size"))
+    about = About(
+        budget,
+        uniform(n_values, budget),
+        uniform(n_rates, budget),
+        int(n_values.sum()),
+        len(train),
+        len(test),
+        sum(fold.total for fold in apart),
+        best_gain,
+    )
     (folder / "about.json").write_text(json.dumps(asdict(about)), encoding="utf-8")
 
 

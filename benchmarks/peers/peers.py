@@ -2,7 +2,7 @@
 
 A peer takes a workload, looks at its training rows only, and returns what encodes rows: for each column an
 array of anything that can be told apart, of which equal ones are a group. `budget` is for all columns together;
-a peer that knows columns only one at a time gets `size` groups for each, a uniform split.
+a peer that knows columns only one at a time gets `size` groups for each, a uniform split, or `size_of_rates`.
 """
 
 import os
@@ -75,15 +75,18 @@ def folded_for_model(rows: Rows) -> Fitted:
     return _of_book(book, rows.features, train)
 
 
-def of_rates(group: Callable[[int], Grouping]) -> Callable[[Rows], Fitted]:
-    """Count the values of each column with pandas, group them by their counts; unseen values are a group."""
+def of_rates(group: Callable[[int], Grouping], is_merged: bool = True) -> Callable[[Rows], Fitted]:
+    """Count the values of each column with pandas, group them by their counts; unseen values are a group.
+
+    Not merged: values of equal rate may come into several groups.
+    """
 
     def fit(rows: Rows) -> Fitted:
-        known = {}
+        known, size = {}, rows.about.size_of_rates if is_merged else rows.about.size
         for name in rows.features:
             codes, values = pd.factorize(rows.train[name])
             count, pos = np.bincount(codes), np.bincount(codes, rows.labels).astype(np.int64)
-            known[name] = pd.Index(values), np.append(group(rows.about.size)(count - pos, pos), -1)
+            known[name] = pd.Index(values), np.append(group(size)(count - pos, pos), -1)
 
         def encode(frame: pd.DataFrame) -> Groups:
             return [groups[values.get_indexer(frame[name])] for name, (values, groups) in known.items()]
@@ -182,6 +185,20 @@ def _quantiles(numbers: Groups, rows: Rows) -> list[Array]:
     ]
 
 
+def _clusters(numbers: Groups, rows: Rows) -> list[Array]:
+    """Return where to cut the numbers of the training rows into groups that are close together."""
+    import ckwrap
+
+    cuts = []
+    for name, column in zip(rows.features, numbers, strict=True):
+        distinct, n_rows = np.unique(column, return_counts=True)
+        size = min(rows.about.size, rows.train[name].nunique(), distinct.size)
+        label = np.asarray(ckwrap.ckmeans(distinct, size, n_rows, method="loglinear").labels)
+        last = np.flatnonzero(np.diff(label))
+        cuts.append((distinct[last] + distinct[last + 1]) / 2)
+    return cuts
+
+
 def _cut(numbers: Groups, cuts: list[Array]) -> Groups:
     return [np.searchsorted(c, column, side="right") for c, column in zip(cuts, numbers, strict=True)]
 
@@ -193,12 +210,18 @@ def target_in_quantiles(rows: Rows) -> Fitted:
     return Fitted(lambda frame: _cut(numbers(frame), cuts))
 
 
-def crossfitted_target(rows: Rows) -> Fitted:
-    """Do the same, with the training rows encoded out of fold, as TargetEncoder is meant to be used."""
-    encoder = _target(rows)
-    train = list(encoder.fit_transform(rows.train[rows.features], rows.labels).T)
-    cuts = _quantiles(train, rows)
-    return Fitted(lambda frame: _cut(list(encoder.transform(frame[rows.features]).T), cuts), _cut(train, cuts))
+def crossfitted_target(find_cuts: Callable[[Groups, Rows], list[Array]]) -> Callable[[Rows], Fitted]:
+    """Encode the training rows out of fold, as TargetEncoder is meant to be used, and cut its numbers."""
+
+    def fit(rows: Rows) -> Fitted:
+        encoder = _target(rows)
+        train = list(encoder.fit_transform(rows.train[rows.features], rows.labels).T)
+        cuts = find_cuts(train, rows)
+        return Fitted(
+            lambda frame: _cut(list(encoder.transform(frame[rows.features]).T), cuts), _cut(train, cuts)
+        )
+
+    return fit
 
 
 def binning(**options: Any) -> Callable[[Rows], Fitted]:
@@ -249,7 +272,7 @@ def tree_encoder(rows: Rows) -> Fitted:
         regression=False,
         scoring="neg_log_loss",
         cv=ShuffleSplit(1, train_size=0.05, test_size=0.05, random_state=0),
-        param_grid={"max_leaf_nodes": [max(2, rows.about.size)], "criterion": ["entropy"]},
+        param_grid={"max_leaf_nodes": [max(2, rows.about.size_of_rates)], "criterion": ["entropy"]},
         random_state=0,
         unseen="encode",
         fill_value=-1.0,
@@ -318,7 +341,7 @@ PEERS: Mapping[str, Peer] = {
         kind="str",
     ),
     "scikit-learn entropy tree": Peer(
-        of_rates(tree),
+        of_rates(tree, is_merged=False),
         "values counted with pandas and ranked by rate, two weighted rows each, sorted, "
         'for `DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=m)`',
         "sklearn",
@@ -333,9 +356,14 @@ PEERS: Mapping[str, Peer] = {
         target_in_quantiles, f"`TargetEncoder().fit`, its numbers {_QUANTILES}", "sklearn"
     ),
     "scikit-learn TargetEncoder, out of fold, quantiles": Peer(
-        crossfitted_target,
+        crossfitted_target(_quantiles),
         f"`TargetEncoder().fit_transform`, training rows out of fold as it is meant to be used, {_QUANTILES}",
         "sklearn",
+    ),
+    "scikit-learn TargetEncoder, out of fold, k-means": Peer(
+        crossfitted_target(_clusters),
+        "the same, its numbers cut by `ckwrap.ckmeans(numbers, m, weights=rows)`",
+        "ckwrap",
     ),
     "scikit-learn TargetEncoder, every number": Peer(
         target, "every distinct number is a group; knows no m", "sklearn", is_limited=False

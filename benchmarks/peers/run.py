@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,8 @@ PACKAGES = [
     *("khiops", "khiops-core", "kmeans1d", "ckwrap", "feature-engine", "category-encoders"),
 ]
 ALL = "all"
-_SHORT, _REPEATS, _WARM_UP = 5.0, 3, 2_000  # seconds, times, rows
+_REPEATS = {1.0: 5, 10.0: 3, 30.0: 2}  # below so many seconds, so many times; a single one beyond
+_WARM_UP = 2_000  # rows
 _MEMORY = 14 * 2**30  # bytes that a peer may ask for
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -71,8 +72,8 @@ def _counts(codes: Array, label: Array, n_groups: int) -> list[Array]:
     return [np.bincount(codes[label == side], minlength=n_groups) for side in (0, 1)]
 
 
-def trial(peer: Peer, rows: Rows, repeats: int) -> Row:
-    """Fit and encode the training rows, some times if that is quick, then judge the groups."""
+def trial(peer: Peer, rows: Rows, repeats: Mapping[float, int]) -> Row:
+    """Fit and encode the training rows, the more often the quicker that is, then judge the groups."""
     times: list[tuple[float, float]] = []
     found: dict[str, Any] = {}
 
@@ -86,7 +87,9 @@ def trial(peer: Peer, rows: Rows, repeats: int) -> Row:
 
     with Descendants(peer.has_programs) as others:
         memory = extra_memory(once)
-    while not times or (len(times) < repeats and sum(times[0]) < _SHORT):
+    if not times:  # memory is not watched on this system
+        once()
+    for _ in range(next((n - 1 for limit, n in repeats.items() if sum(times[0]) < limit), 0)):
         once()
     in_all = [sum(pair) for pair in times]
     fit_seconds, transform_seconds = min(times, key=sum)
@@ -142,7 +145,7 @@ def _resident(process: Path) -> Iterator[float]:
                 yield from _resident(child)
 
 
-def judged(name: str, folder: Path, repeats: int = _REPEATS) -> Row:
+def judged(name: str, folder: Path, repeats: Mapping[float, int] = _REPEATS) -> Row:
     """Run a peer in this process, and return its row; a peer that fails gets one that says why."""
     peer = PEERS[name]
     try:
@@ -152,7 +155,7 @@ def judged(name: str, folder: Path, repeats: int = _REPEATS) -> Row:
     warnings.simplefilter("ignore")  # of the peers; ours are about what is done here on purpose
     rows = read(folder, peer.kind)
     try:
-        if repeats > 1:
+        if repeats:
             warm = rows.head(_WARM_UP)
             peer.fit(warm).encode(warm.test)
         return trial(peer, rows, repeats)
@@ -233,7 +236,7 @@ def main() -> None:
                 folder = folder_of(workload)
                 about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
                 if options.small:
-                    found = judged(name, folder, repeats=1)
+                    found = judged(name, folder, repeats={})
                 else:
                     found = in_a_process(name, folder, options.time_limit)
                 kind = {"text": PEERS[name].kind}

@@ -264,11 +264,9 @@ def fold_curves(
     What one budget is split by, and the gap, are per row of each curve, or all per so many `rows`.
     """
     optimum = exact.solve(curves, budget, rows)
-    sizes, cuts = find_cuts(curves, budget, method, allocation, tuning, rows, optimum)
-    own = optimum
-    if sizes != optimum.sizes:
-        each = [exact.solve([curve], size, rows) for curve, size in zip(curves, sizes, strict=True)]
-        own = exact.Optimum([one.cuts[0] for one in each], [one.floors[0] for one in each])
+    sizes, cuts, own = find_cuts(curves, budget, method, allocation, tuning, rows, optimum)
+    if own is None:
+        own = optimum if sizes == optimum.sizes else _solve_each(curves, sizes, rows)
     shares = [curve.rows / (rows or curve.rows) for curve in curves]
     floors = [floor / of_all for floor, of_all in zip(own.floors, shares, strict=True)]
     folds = [cut(*parts) for parts in zip(curves, cuts, floors, strict=True)]
@@ -284,15 +282,18 @@ def find_cuts(
     tuning: Tuning,
     rows: int | None = None,
     optimum: exact.Optimum | None = None,
-) -> tuple[list[int], list[Cuts]]:
-    """Return the size that the allocation gives each curve, and its cuts; the `optimum` may be known."""
+) -> tuple[list[int], list[Cuts], exact.Optimum | None]:
+    """Return the size that the allocation gives each curve, its cuts, and of "exact" the proof for these sizes.
+
+    The `optimum` of the whole budget may be known.
+    """
     of_curves = [rows or curve.rows for curve in curves]
     n_rates = [curve.n_rates for curve in curves]
     if allocation == "joint" and method not in OPTIMAL:
         if method == "threshold":
             tuning.check_shards(n_rates, budget)
         cuts = joint_cuts(curves, of_curves, budget, method, tuning)
-        return [of_curve.size + 1 for of_curve in cuts], cuts
+        return [of_curve.size + 1 for of_curve in cuts], cuts, None
     if allocation == "joint":
         optimum = optimum or exact.solve(curves, budget, rows)
         sizes = optimum.sizes
@@ -301,13 +302,17 @@ def find_cuts(
         sizes = share(n_rates, totals, budget, allocation, method)
         if method == "threshold":
             tuning.check_shards_of_each(n_rates, sizes)
-    if method != "exact":
-        return sizes, [
-            cuts_of_size(curve, size, method, tuning) for curve, size in zip(curves, sizes, strict=True)
-        ]
-    if optimum and sizes == optimum.sizes:
-        return sizes, optimum.cuts
-    return sizes, [exact.solve([curve], size, rows).cuts[0] for curve, size in zip(curves, sizes, strict=True)]
+    if method == "exact":
+        own = optimum if optimum and sizes == optimum.sizes else _solve_each(curves, sizes, rows)
+        return sizes, own.cuts, own
+    cuts = [cuts_of_size(curve, size, method, tuning) for curve, size in zip(curves, sizes, strict=True)]
+    return sizes, cuts, None
+
+
+def _solve_each(curves: Sequence[Curve], sizes: Sequence[int], rows: int | None) -> exact.Optimum:
+    """Return the optimum of each curve at a size of its own."""
+    each = [exact.solve([curve], size, rows) for curve, size in zip(curves, sizes, strict=True)]
+    return exact.Optimum([one.cuts[0] for one in each], [one.floors[0] for one in each])
 
 
 def cut(curve: Curve, cuts: Cuts, floor: float) -> Fold:

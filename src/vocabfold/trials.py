@@ -36,7 +36,7 @@ class Column:
     pos: Ints
     n_values: Ints | None = None
 
-    @property
+    @cached_property
     def curve(self) -> Curve:
         """The distinct rates."""
         if self.n_values is None:
@@ -124,7 +124,7 @@ class Trials:
 
     def _by_rate(self, task: Task, when_folded: Callable[[], None]) -> tuple[int, float, float, float]:
         begin = time.perf_counter()
-        _, found = find_cuts(self._to_cut, task.budget, task.method, task.allocation, self.tuning)
+        _, found, _ = find_cuts(self._to_cut, task.budget, task.method, task.allocation, self.tuning)
         seconds = time.perf_counter() - begin
         when_folded()
         cut = [(curve.cum_neg, curve.cum_pos, cuts) for curve, cuts in zip(self._to_cut, found, strict=True)]
