@@ -647,7 +647,7 @@ def test_an_interrupted_run_leaves_no_temporary_files(rows, tmp_path, monkeypatc
 
 
 def test_compare_prints_draws_and_refuses(vocabfold, rows):
-    asked = ["--budgets", "4,0.006k", "--methods", "exact,hashing"]
+    asked = ["--budgets", "4", "--budgets", "0.006k", "--methods", "exact,hashing"]
     of_rows = [*rows, "--label", "click"]
     out = ok(vocabfold("compare", *of_rows, *asked, "--plot", "a.svg"))
     assert out.count("hashing  uniform") == 2
@@ -673,7 +673,12 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
         (["absent.csv", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
         (
             ["absent.csv", *asked, "--seed", "1"],
-            "--seed is for --method stochastic, not exact, hashing; leave it out",
+            "--seed is for --methods stochastic, not exact, hashing; leave it out",
+        ),
+        (["absent.csv", "--budgets", "9" * 20], "--budgets must be at most 4,611,686,018,427,387,904, got"),
+        (
+            ["counts", "--budgets", "4", "--methods", "threshold", "--shards", "40", "--plot", "b.svg"],
+            "no method came to its end, so there is nothing to draw: b.svg was not written.",
         ),
     ]:
         code, _, err = vocabfold("compare", *words)

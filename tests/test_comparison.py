@@ -2,6 +2,8 @@
 
 import math
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -17,6 +19,7 @@ import vocabfold as vf
 from conftest import EXACT, beta_counts, fold_counts, tables
 from vocabfold import baselines, trials
 from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT, Tuning
+from vocabfold.comparison import Comparison, Trial
 from vocabfold.stopping import stoppable
 from vocabfold.trials import Column, Task
 
@@ -141,6 +144,15 @@ def test_it_prints_as_a_table_and_is_one():
     assert table.schema.field("size").type == pa.int64()
 
 
+def test_tiny_losses_are_told_apart_and_rounding_is_not():
+    def trial(loss, gap):
+        return Trial("stochastic", "joint", 9, 9, 1.7 - loss, loss, gap, 0.1, "")
+
+    trials = (trial(1.2e-15, 9e-16), trial(1e-7, 3e-17), trial(5e-18, 1e-18), trial(0.0, 0.0))
+    found = Comparison(trials, 1, 100, 1.7)
+    assert [found.of_least(trial) for trial in trials] == [pytest.approx(4.0), 1.0, 1.0, 1.0]
+
+
 def test_a_method_that_cannot_be_run_says_why():
     columns = {"a": beta_counts(70_000)}
     found = vf.compare(columns, 20_000, ["dynamic", "threshold"], shards=30_000)
@@ -215,12 +227,18 @@ def test_whoever_interrupts_leaves_no_process_and_no_clock(monkeypatch):
 def test_the_process_imports_nothing_from_the_folder_it_runs_in_and_may_be_talked_into(tmp_path, monkeypatch):
     (tmp_path / "json.py").write_text("raise SystemExit('mine')")
     (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text("print('hello')")
+    (tmp_path / "site" / "sitecustomize.py").write_text("print('hello\\n\\nthere', flush=True)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path / "site")
     options = {"seed": np.int64(1), "epsilon": np.float32(0.5), "shards": np.int8(1), "merge": np.bool_(True)}
     (trial,) = vf.compare(COLUMNS, np.int32(5), "exact", time_limit=1e300, **options)
     assert trial.loss == vf.fold_table(COLUMNS, 5).loss
+
+
+def test_a_process_that_nobody_stops_ends_by_itself():
+    words = "from vocabfold.stopping import _end_after; _end_after(0.2); sum(range(10**12))"  # no Python runs
+    ended = subprocess.run([sys.executable, "-c", words], timeout=60, check=False)
+    assert ended.returncode == -signal.SIGALRM
 
 
 def test_a_process_that_does_not_begin_is_an_error(monkeypatch):
@@ -297,6 +315,9 @@ def test_a_plot_says_what_it_shows(tmp_path):
         vf.compare(COLUMNS, 5, "threshold", shards=100).plot(tmp_path / "b.svg")
     with pytest.raises(vf.InputError, match=r"must end in \.svg"):
         found.plot("")
+    stopped = vf.compare(COLUMNS, 5, ["exact", "threshold"], shards=100)
+    stopped.plot(tmp_path / "d.svg")
+    assert "threshold: no figures" in (tmp_path / "d.svg").read_text()
     lossless = vf.compare({"a": ([1, 2], [2, 1])}, 2, "exact")
     lossless.plot(tmp_path / "c.svg")
     with pytest.raises(vf.InputError, match=r"a\.gif must end in \.svg, \.png or \.pdf"):

@@ -160,7 +160,7 @@ def fit(
     }
     n_ids = options.parse_budget(budget)
     check_options(n_ids, **for_fit)
-    options.check_unused([method], epsilon, shards, seed)
+    options.check_unused("--method", [method], epsilon, shards, seed)
     of_rows: dict[str, Any] = {
         "features": options.names(features),
         "exclude": options.names(exclude),
@@ -297,7 +297,7 @@ def evaluate(
 def compare(
     data: options.DataOrCounts,
     budgets: Annotated[
-        str, typer.Option("--budgets", "-b", metavar="A,B", help="Ids in all, several: 500,10k,160k.")
+        list[str], typer.Option("--budgets", "-b", metavar="A,B", help="Ids in all, several: 500,10k,160k.")
     ],
     label: options.Label = None,
     methods: Annotated[
@@ -348,7 +348,7 @@ def compare(
     }
     tuning: dict[str, Any] = {"epsilon": epsilon, "shards": shards, "seed": seed, "time_limit": time_limit}
     comparison.check_options(**given, **tuning)
-    options.check_unused(given["methods"] or comparison.DEFAULT_METHODS, epsilon, shards, seed)
+    options.check_unused("--methods", given["methods"] or comparison.DEFAULT_METHODS, epsilon, shards, seed)
     if plot is not None:
         from vocabfold.plotting import check_plot
 
@@ -364,9 +364,12 @@ def compare(
     counts = _counted(data, label, of_rows, memory)
     display.left_out(counts.left_out)
     found = vf.compare(counts, **given, merge=not unmerged, **tuning)
-    if plot is not None and not found.is_empty:
-        found.plot(plot, overwrite=force)
-    display.comparison(found, None if found.is_empty else plot, as_json)
+    drawn = None if found.is_empty else plot
+    if drawn is not None:
+        found.plot(drawn, overwrite=force)
+    display.comparison(found, drawn, as_json)
+    if drawn != plot:
+        raise InputError(f"no method came to its end, so there is nothing to draw: {plot} was not written.")
 
 
 @app.command()

@@ -27,7 +27,9 @@ from vocabfold.terminal import aligned
 from vocabfold.trials import Column, Outcome, Task, Trials
 
 DEFAULT_METHODS = tuple(method for method in METHODS if method != "dynamic")  # whose tables may be too large
-_ROUNDING = 1e-14  # of the total: gaps below are none
+_ROUNDING = 1e-16  # of the total: gaps below are none,
+_ROUNDING_OF_LOSS = 1e-6  # and neither are those below this part of the loss
+_MOST_IDS = 2**62
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,13 @@ class Comparison(Sequence[Trial]):
         """Return how many times the least loss a trial lost; NaN if it has no figures."""
         if trial.loss is None or trial.gap is None:
             return math.nan
-        if trial.gap <= _ROUNDING * self.total:
+        if self._is_least(trial.loss, trial.gap):
             return 1.0
         least = trial.loss - trial.gap
         return trial.loss / least if least > 0 else math.inf
+
+    def _is_least(self, loss: float, gap: float) -> bool:
+        return gap <= max(_ROUNDING * self.total, _ROUNDING_OF_LOSS * loss)
 
     def to_arrow(self) -> pa.Table:
         """Return the trials as an Arrow table, with the share that each lost, and of the least loss."""
@@ -147,7 +152,7 @@ class Comparison(Sequence[Trial]):
             return [*what, "", "", "", "", ""]
         of_least = self.of_least(trial)
         shown = f"{of_least:.3f}" if of_least < 10 else f"{of_least:.3g}"
-        gap = 0.0 if trial.gap <= _ROUNDING * self.total else trial.gap
+        gap = 0.0 if self._is_least(trial.loss, trial.gap) else trial.gap
         return [
             *what,
             f"{trial.size:,}",
@@ -261,6 +266,8 @@ def check_options(
     if time_limit is not None and not (_is_number(time_limit) and 0 < float(time_limit) < math.inf):
         raise InputError(f"time_limit must be a number of seconds above 0, got {time_limit!r}.")
     sizes = [checks.at_least("budgets", size, 1) for size in _several(budgets)]
+    if max(sizes, default=0) > _MOST_IDS:
+        raise InputError(f"budgets must be at most {_MOST_IDS:,}, got {max(sizes):,}.")
     chosen = DEFAULT_METHODS if methods is None else _several(methods)
     splits = None if allocations is None else _several(allocations)
     for what, given in (("budgets", sizes), ("methods", chosen), ("allocations", splits)):
@@ -303,7 +310,9 @@ def _columns(counts: Any) -> list[Column]:
         return [Column(neg, pos) for neg, pos in pairs]
     with Engine(counts.memory_limit) as engine:
         tables = [table for _, table in counts.pairs(engine)]
-    shift = max(0, (counts.neg + counts.pos).bit_length() - EXACT_BITS)  # rounded off as in `fit`
+    # Rounded off to what the solvers take. `fit` rounds after values of equal counts are added up; methods by
+    # value need them apart.
+    shift = max(0, (counts.neg + counts.pos).bit_length() - EXACT_BITS)
     columns = []
     for table in tables:
         neg, pos, n_values = (np.ascontiguousarray(side.to_numpy()) for side in table.columns)

@@ -138,8 +138,8 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a result that exis
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
-def check_unused(methods: Sequence[str], epsilon: float, shards: int, seed: int) -> None:
-    """Refuse options that none of the methods looks at."""
+def check_unused(option: str, methods: Sequence[str], epsilon: float, shards: int, seed: int) -> None:
+    """Refuse options that none of the methods looks at, which an option names."""
     used_by = {
         "epsilon": (epsilon != 0.1, ["stochastic", "threshold"]),
         "shards": (shards != 1, ["threshold"]),
@@ -148,7 +148,7 @@ def check_unused(methods: Sequence[str], epsilon: float, shards: int, seed: int)
     for name, (is_given, users) in used_by.items():
         if is_given and not set(methods) & set(users):
             raise InputError(
-                f"--{name} is for --method {' or '.join(users)}, not {', '.join(methods)}; leave it out."
+                f"--{name} is for {option} {' or '.join(users)}, not {', '.join(methods)}; leave it out."
             )
 
 
@@ -179,10 +179,10 @@ def parse_budget(text: str) -> int | str:
     return n_ids
 
 
-def parse_budgets(text: str) -> list[int]:
+def parse_budgets(given: Sequence[str]) -> list[int]:
     """Return several numbers of ids, separated by commas."""
     budgets = []
-    for part in text.split(","):
+    for part in ",".join(given).split(","):
         n_ids = _number_of_ids(part)
         if n_ids is None:
             raise InputError(

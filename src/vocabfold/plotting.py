@@ -64,7 +64,7 @@ def _draw(found: Comparison) -> Any:
         }
         budgets = [trial.budget for trial in trials]
         shares = [found.lost(trial) or 10.0**nothing for trial in trials]
-        losses.plot(budgets, shares, label=name, clip_on=False, **style)
+        losses.plot(budgets, shares, label=name if trials else f"{name}: no figures", clip_on=False, **style)
         times.plot(budgets, [trial.seconds for trial in trials], **style)
     budgets = sorted({trial.budget for trial in found})
     shown = budgets[:: math.ceil(len(budgets) / _MOST_TICKS)]

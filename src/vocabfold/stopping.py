@@ -1,13 +1,14 @@
 """Tasks with a time limit: they run in a process of their own, which can be stopped.
 
 A kernel cannot be interrupted, so the process is killed and begun anew. It is told what to do in lines of JSON,
-and reads the counts from a file of plain arrays.
+and reads the counts from a file of plain arrays. If whoever began it is killed, an alarm of its own ends it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -26,6 +27,8 @@ from vocabfold.trials import Column, Outcome, Runner, Task, Trials
 _COUNTS = "counts.npz"
 _ERRORS = "errors.txt"
 _READY, _FOLDED = "ready", "folded"
+_LONGEST = 1e9  # seconds, which clocks can hold
+_GRACE = 5.0  # seconds beyond the limit, after which nobody is there to stop a task
 _NO_PROCESS = "a process of its own, which can be stopped, did not begin; leave time_limit out"
 
 
@@ -34,6 +37,7 @@ def stoppable(
     columns: Sequence[Column], tasks: Sequence[Task], *, merge: bool, tuning: Tuning, seconds: float
 ) -> Iterator[Runner]:
     """Yield what runs the tasks in a process of its own, and stops one whose method takes longer."""
+    seconds = min(seconds, _LONGEST)
     with TemporaryDirectory(prefix="vocabfold-") as folder:
         sides = {
             f"{side}{i}": getattr(column, side)
@@ -50,8 +54,9 @@ def stoppable(
                 "seed": int(tuning.seed),
             },
             "tasks": [asdict(task) for task in tasks],
+            "seconds": seconds,
         }
-        runner = _Stoppable(Path(folder), json.dumps(about), min(seconds, threading.TIMEOUT_MAX))
+        runner = _Stoppable(Path(folder), json.dumps(about), seconds)
         try:
             yield runner
         finally:
@@ -88,7 +93,7 @@ class _Stoppable:
             return late
         if answer == _FOLDED:
             answer = self._line(process)  # what it loses, and at least would, takes time of its own
-        if not answer:
+        if answer is None:
             return Outcome(note=f"{self._reason()}.")
         outcome = Outcome(**json.loads(answer))
         return late if (outcome.seconds or 0.0) > self.seconds else outcome  # the clock came too late
@@ -118,26 +123,27 @@ class _Stoppable:
         except OSError as error:
             raise VocabfoldError(f"{_NO_PROCESS} ({error})") from error
         answer = self._ask(self.process, self.about)
-        while answer not in ("", _READY):  # whatever else is imported may print
+        while answer not in (None, _READY):  # whatever else is imported may print
             answer = self._line(self.process)
-        if not answer:
+        if answer is None:
             raise VocabfoldError(f"{_NO_PROCESS} ({self._reason()})")
         return self.process
 
-    def _ask(self, process: subprocess.Popen[str], line: str) -> str:
+    def _ask(self, process: subprocess.Popen[str], line: str) -> str | None:
         assert process.stdin
         try:
             process.stdin.write(f"{line}\n")
             process.stdin.flush()
         except OSError:  # it is gone
-            return ""
+            return None
         return self._line(process)
 
     @staticmethod
-    def _line(process: subprocess.Popen[str]) -> str:
-        """Return the next line that the process prints; an empty one if it has ended."""
+    def _line(process: subprocess.Popen[str]) -> str | None:
+        """Return the next line that the process prints; nothing if it has ended."""
         assert process.stdout
-        return process.stdout.readline().rstrip("\n")
+        line = process.stdout.readline()
+        return line.rstrip("\n") if line else None
 
     def _reason(self) -> str:
         """Return how a process ended that nobody stopped."""
@@ -167,9 +173,23 @@ def serve(folder: Path) -> None:
     trials = Trials(columns, merge=about["merge"], tuning=Tuning(**about["tuning"]))
     trials.prepare(Task(**task) for task in about["tasks"])
     answer(_READY)
+
+    def is_folded() -> None:
+        _end_after(0)
+        answer(_FOLDED)
+
     for line in sys.stdin:
-        outcome = trials.run(Task(**json.loads(line)), when_folded=lambda: answer(_FOLDED))
+        _end_after(about["seconds"] + _GRACE)
+        outcome = trials.run(Task(**json.loads(line)), when_folded=is_folded)
+        _end_after(0)
         answer(json.dumps(asdict(outcome)))
+
+
+def _end_after(seconds: float) -> None:
+    """Have the system end this process after so many seconds, even in a kernel; 0: no more."""
+    if hasattr(signal, "setitimer"):  # which Windows has not
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 if __name__ == "__main__":
