@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -623,9 +624,9 @@ def test_an_interrupted_run_leaves_no_temporary_files(rows, tmp_path, monkeypatc
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     vf.fit(vf.count(rows, "click"), 3).save("book")
-    with Path("large.csv").open("w") as file:
-        file.write("site,click\n")
-        file.writelines(f"site-{i % 7}-{i},{i % 2}\n" for i in range(3_000_000))
+    duckdb.sql("SELECT 'site-' || i % 7 || '-' || i AS site, i % 2 AS click FROM range(3_000_000) t(i)").to_csv(
+        "large.csv"
+    )
     words = {
         "fit": ["fit", "large.csv", "--label", "click", "-b", "9", "-o", "new"],
         "transform": ["transform", "book", "large.csv", "-o", "ids.csv"],

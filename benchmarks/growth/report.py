@@ -22,9 +22,9 @@ _SHAPES = (POWER_LAW, DISTINCT, FEWEST)
 _INTRODUCTION = """
 `count`, `fit`, `transform` and `ids` work on a file with four rows per value, on all cores of the run. `order`
 is `vf.fold` with one id, so that there is nothing to solve, and `order and solve` is `vf.fold` with 4,096 ids;
-both on one core. `power law` has few distinct rates, as large vocabularies do; in `distinct rates` every value
-has one of its own, at random; `fewest rows` are the distinct rates that need the fewest rows: no column with
-as many rows has more.
+both on one core. `power law` has few distinct rates, as large vocabularies do; in `distinct rates` nearly every
+value has one of its own, at random; `fewest rows` are the distinct rates that need the fewest rows: no column
+with as many rows has more.
 """
 
 
@@ -106,19 +106,33 @@ def _power(n: int) -> str:
 def for_page(rows: Sequence[Row]) -> str:
     """Return the table for docs/scale.md, and what the worst column of a trillion rows takes."""
     worst = lines(rows)["order and solve", FEWEST]
-    last, slope, memory = worst[-1], exponent(worst), exponent(worst, "extra_mb")
+    last, memory = worst[-1], exponent(worst, "extra_mb")
     texts = [_exponents(rows)]
-    if slope is not None and memory is not None:
+    if memory is not None:
         n_most = 2 ** (1 / 3) * TRILLION ** (2 / 3)
-        longer, larger = ((n_most / last["n_values"]) ** power for power in (slope, memory))
+        longer, larger = ((n_most / last["n_values"]) ** power for power in (_steepest(rows), memory))
         texts += [
             f"The largest `fewest rows` has {last['n_rates']:,} distinct rates in {last['rows']:,} rows: "
             f"{last['seconds']:.0f} s into {last['size']:,} ids with a gap of {last['gap']:.1g} nats, and "
             f"{last['extra_mb'] / 1000:.2g} GB beyond the counts themselves. A trillion rows have fewer; the "
-            f"{n_most / 1e6:.0f} million of the bound for any N would take, with these exponents, "
-            f"{last['seconds'] * longer:.0f} s and {last['extra_mb'] * larger / 1000:.2g} GB."
+            f"{n_most / 1e6:.0f} million of the bound for any N would take {last['seconds'] * longer:.0f} s, "
+            "if all of that grew as steeply as its steepest part over the last tenfold, and "
+            f"{last['extra_mb'] * larger / 1000:.2g} GB. At that size, each was run {_times(last['repeats'])}."
         ]
     return "\n".join(texts).strip()
+
+
+def _steepest(rows: Sequence[Row]) -> float:
+    """Return the largest exponent between the two largest sizes of the worst column."""
+    found = lines(rows)
+    pairs = [found[step, FEWEST][-2:] for step in _ON_COUNTS]
+    return max(
+        float(np.log(b["seconds"] / a["seconds"]) / np.log(b["n_values"] / a["n_values"])) for a, b in pairs
+    )
+
+
+def _times(repeats: int) -> str:
+    return "once" if repeats == 1 else f"{repeats} times"
 
 
 def _plot(folder: Path, rows: Sequence[Row]) -> None:

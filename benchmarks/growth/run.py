@@ -10,8 +10,8 @@ the file as an Arrow array in memory). They use all cores that they are given.
 
 Steps on bare counts, up to 100 million values, on one core: `order` (vf.fold with one id, so that there is
 nothing to solve) and `order and solve` (vf.fold with 4,096 ids). On three shapes: `power law` (few distinct
-rates, as in large vocabularies), `distinct rates` (large random counts, every value a rate of its own) and
-`fewest rows` (the n distinct rates that need the fewest rows: no column with as many rows has more).
+rates, as in large vocabularies), `distinct rates` (large random counts, nearly every value a rate of its own)
+and `fewest rows` (the n distinct rates that need the fewest rows: no column with as many rows has more).
 
 Times are the least of five repeats, of three if one takes longer than a second, of two beyond ten, and a single
 one beyond a minute. Compilation and imports come before; loading a codebook falls into the first `transform`.

@@ -115,9 +115,10 @@ def _bytes(rows: Sequence[Row]) -> str:
     for row in found:
         if row["what"] == "book":
             lines.append((f"a value in a saved codebook, {row['digits']} digits", f"{row['bytes']:.1f} bytes"))
+    digits = max(saved)  # there are not so many shorter texts
     for n_values in (10**9, 10**10):
-        gigabytes = " / ".join(f"{n_values * row['bytes'] / 1e9:,.0f}" for row in saved.values())
-        lines.append((f"saved counts of {n_values:,} values, of {_or(saved)} digits", f"{gigabytes} GB"))
+        gigabytes = f"{n_values * saved[digits]['bytes'] / 1e9:,.0f} GB at as many bytes each"
+        lines.append((f"saved counts of {n_values:,} values, {digits} digits", gigabytes))
         in_spark = f"{IN_SPARK * n_values / 1e9:,.0f} GB in all"
         lines.append((f"the same in Spark's storage, {IN_SPARK} bytes a value", in_spark))
     of_pair = next(row["bytes"] for row in found if row["what"] == "pairs")
