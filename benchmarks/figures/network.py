@@ -6,7 +6,7 @@ ranges of the supplement are searched by a Gaussian process. Where ours differs:
 - The first setting tried is always the same plain one, so that a short search leaves no recipe with bad luck.
 - A training is limited in passes over the rows and in multiplications, and stops early by the validation rows:
   the largest networks of the ranges see a part of the rows only. The limits are no times, so that a search can
-  be repeated to the last digit.
+  be repeated to the last digit on the same processor; on another one, rounding may lead it elsewhere.
 - The validation rows choose the setting. The paper chose it by its hold-out set, which it also reports.
 """
 

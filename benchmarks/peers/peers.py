@@ -385,7 +385,9 @@ PEERS: Mapping[str, Peer] = {
         has_programs=True,
     ),
     "kmeans1d": Peer(
-        of_rates(kmeans), "`kmeans1d.cluster(rates, m)`, a rate per value; it takes no weights", "kmeans1d"
+        of_rates(kmeans),
+        "`kmeans1d.cluster(rates, m)`, a rate per value; it takes no weights, and may part equal rates",
+        "kmeans1d",
     ),
     "ckwrap, weighted": Peer(
         of_rates(weighted_kmeans),

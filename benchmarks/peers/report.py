@@ -20,7 +20,7 @@ TITLES = {
     REAL: "26 columns of real Criteo rows under one budget",
 }
 PAGE = README.parent / "docs" / "results.md"
-_NEAR = (22, 14)  # pixels, within which points share a label
+_NEAR = (26, 14)  # pixels, within which points share a label
 _SMALL: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "fontsize": 8}
 _INTRODUCTION = f"""
 All peers group the values of the same training rows into at most m groups, and all groups are judged by the
@@ -36,7 +36,8 @@ same function. Tables are sorted by what is lost. Ratios are to `{EXACT}`, the o
 - held-out information: I(Z;C) of groups and label in those rows, in nats; it does not need the rates to hold,
   and grows by chance with the number of groups
 - fit, transform: seconds, of the quickest of the repeats; transform is of the training rows, and empty where
-  one call does both. Counting the values is part of the fit. Everything ran on one core, after a warm-up
+  one call does both. Counting the values is part of the fit. Everything ran on one core, after a warm-up with
+  some rows; what that has not compiled is in the slowest
 - memory: how far the peak of the process rose above what it held before the fit, the rows included; with the
   programs that it started
 - text: the values as pandas' own text (str) or as Python objects (object): what each was quicker with when it
