@@ -474,7 +474,7 @@ def test_help_and_version(vocabfold):
         ),
         (
             ["fit", "counts", "-b", "9", "--label", "y", "-o", "b"],
-            "counts was counted with the label 'click', not 'y'.",
+            "counts was counted with the label 'click', not 'y'; leave --label out, or count again.",
         ),
         (["count", "monday.parquet", "--label", "zip", "-o", "c"], "label 'zip' has"),
         (["count", "monday.parquet", "--label", "click", "-o", "counts"], "counts exists; give another name"),
@@ -663,8 +663,14 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
             ["counts", "--budgets", "4,x"],
             "--budgets must be numbers of ids, at least 1, with commas between them alone, such as 1000,160k",
         ),
-        (["counts", *asked, "--label", "no"], "counts was counted with the label 'click', not 'no'."),
+        (
+            ["counts", *asked, "--label", "no"],
+            "counts was counted with the label 'click', not 'no'; leave --label out",
+        ),
         (["counts", *asked, "--features", "site"], "--features is for rows, and counts holds counts"),
+        (["counts", "absent", *asked], "there is no absent; counts holds counts: give folders of counts."),
+        (["counts", *asked, "--plot", ""], "the name must end in .svg, .png or .pdf to be a plot."),
+        (["counts", "--budgets", "4,,5"], "--budgets must be numbers of ids, at least 1, with commas between"),
         ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or --force"),
         (
             ["absent.csv", *asked, "--time-limit", "-1"],

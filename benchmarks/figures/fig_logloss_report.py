@@ -26,10 +26,11 @@ the luck of a training run; the network is the mean of two trainings with the se
 
 `model` is `vf.fit_transform`, training rows out of fold. The paper's methods keep information about the
 training rows (`aim="information"`) and encode the same rows, as the paper did; the filter pools the values of
-fewer than 100 rows, as in the paper. Submodular is `method="stochastic"`. Divisive and Bucketing share the
-budget out by information; the paper's uniform allocation was not run. `no compression` gives an id to every
-value seen five times, and knows no budget. Recipes with the same ids share one training: where fewer values
-pass the filter than there are ids, a larger budget changes nothing.
+fewer than 100 rows, as in the paper (`min_count` in the raw rows; 1 is no filter). Submodular is
+`method="stochastic"`. Divisive and Bucketing share the budget out by information; the paper's uniform
+allocation was not run. `no compression` gives an id to every value seen five times, and knows no budget.
+Recipes with the same ids share one training: where fewer values pass the filter than there are ids, a larger
+budget changes nothing.
 """
 _DIFFERENCES = """
 What differs from the paper: the number of rows (the paper has 37 million for training, 4.4 million held out,

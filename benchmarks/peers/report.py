@@ -58,7 +58,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     for workload in TITLES:
         chosen = _of(rows, workload)
         if chosen:
-            texts += [f"## {_title(chosen)}\n", table(chosen, _cells(chosen))]
+            texts += [f"## `{workload}`: {_title(chosen)}\n", table(chosen, _cells(chosen))]
             if workload == PLOTTED:
                 texts += [f"![{name} against seconds]({name}.svg)\n" for name in draw(folder, chosen)]
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
@@ -215,8 +215,8 @@ def _points(panel: Any, rows: Sequence[Row], field: str) -> None:
         )
     panel.margins(x=0.08, y=0.08)
     panel.figure.canvas.draw()  # from here on, points have their places
-    labels: list[tuple[Any, list[str]]] = []  # where, and the numbers of the points there
-    for place, row in enumerate(in_order, start=1):
+    labels: list[tuple[Any, list[str]]] = []  # where, and the numbers of the points there, from the left
+    for place, row in sorted(enumerate(in_order, start=1), key=lambda point: point[1]["seconds"]):
         point = panel.transData.transform((row["seconds"], row[field]))
         near = next((numbers for where, numbers in labels if all(abs(where - point) < _NEAR)), None)
         if near is None:

@@ -307,7 +307,8 @@ def compare(
     allocations: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B", help="Of joint, uniform, information; by default joint, or uniform if it has none."
+            metavar="A,B",
+            help="Of joint, uniform, information, those that a method has; by default joint, or else uniform.",
         ),
     ] = None,
     time_limit: Annotated[
@@ -467,12 +468,19 @@ def _counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory
         return vf.count(data, label, **options_of_rows, memory_limit=memory)
     if not all(is_counted):
         odd = data[is_counted.index(False)]
+        if not Path(odd).exists():
+            raise InputError(
+                f"there is no {odd}; {data[is_counted.index(True)]} holds counts: give folders of counts."
+            )
         raise InputError(f"{odd} holds no counts, and others do; count it first, or give all as rows.")
     if given := _given(of_rows):
         raise InputError(f"{given} is for rows, and {data[0]} holds counts: give it to 'vocabfold count'.")
     counts = _load_counts(data, memory)
     if label not in (None, counts.label):
-        raise InputError(f"{data[0]} was counted with the label {counts.label!r}, not {label!r}.")
+        raise InputError(
+            f"{data[0]} was counted with the label {counts.label!r}, not {label!r}; leave --label out, or "
+            "count again."
+        )
     return counts
 
 

@@ -225,10 +225,13 @@ def comparison(found: Comparison, plot: str | None, as_json: bool) -> None:
         machine(about | {"trials": found.to_arrow().to_pylist(), "plot": plot})
         return
     table(*found.cells())
-    of_all = f"{found.total:.4g} nats per row that {number(found.n_values, 'value')} tell about the label"
+    values = f"{number(found.n_values, 'value')} in {number(found.n_columns, 'column')}"
+    of_all = f"{found.total:.4g} nats per row that {values} tell about the label"
     zero = " (inf: that is 0)" if any(math.isinf(found.of_least(trial)) for trial in found) else ""
     line(f"\nlost: the share of the {of_all}, in the rows that were counted")
-    line(f"of the least: times the least loss of any fold of that budget{zero}; gap: the rest, in nats")
+    line(
+        f"of the least: times the least loss of any fold of that budget{zero}; gap: the loss beyond it, in nats"
+    )
     line("seconds: of the method alone, once; without counting, ordering the rates, and the proof of the gap")
     if plot is not None:
         line(f"plot -> {printable(plot)}")

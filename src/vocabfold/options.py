@@ -181,13 +181,13 @@ def parse_budget(text: str) -> int | str:
 
 def parse_budgets(given: Sequence[str]) -> list[int]:
     """Return several numbers of ids, separated by commas."""
-    budgets = []
-    for part in ",".join(given).split(","):
+    budgets, text = [], ",".join(given)
+    for part in text.split(","):
         n_ids = _number_of_ids(part)
         if n_ids is None:
             raise InputError(
                 "--budgets must be numbers of ids, at least 1, with commas between them alone, such as "
-                f"1000,160k,1.5m, got {part!r}."
+                f"1000,160k,1.5m, got {part or text!r}."
             )
         budgets.append(n_ids)
     return budgets

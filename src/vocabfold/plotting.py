@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from vocabfold.comparison import Comparison
 
 FORMATS = (".svg", ".png", ".pdf")
-_MARKERS = "os^vDPX<>*h"  # one for each method, with a shade
-_SHADES = ("black", "dimgrey", "grey")
+_MARKERS = "os^vDPX<>*h"  # one for each method, with a colour
+_COLOURS = ("black", *(f"C{i}" for i in range(10)))
 _DASHES = {"joint": "-", "uniform": "--", "information": ":"}
 _MOST_TICKS = 8
 
@@ -25,7 +25,8 @@ def check_plot(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
     """Refuse a plot that cannot be drawn or written, before anything is computed."""
     file = place(path or ".")
     if file.suffix.lower() not in FORMATS:
-        raise InputError(f"{file} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]} to be a plot.")
+        name = str(path) or "the name"
+        raise InputError(f"{name} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]} to be a plot.")
     check_place(file, file, overwrite=overwrite)
     _matplotlib()
     return file
@@ -57,9 +58,10 @@ def _draw(found: Comparison) -> Any:
         trials.sort(key=lambda trial: trial.budget)
         i = methods.index(next(trial.method for trial in found if trial.name == name))
         style: dict[str, Any] = {
-            "color": _SHADES[i % len(_SHADES)],
+            "color": _COLOURS[i % len(_COLOURS)],
             "marker": _MARKERS[i % len(_MARKERS)],
-            "markerfacecolor": _SHADES[i % len(_SHADES)] if i % 2 == 0 else "white",
+            "markerfacecolor": _COLOURS[i % len(_COLOURS)] if i % 2 == 0 else "white",
+            "zorder": 3 - i / len(methods),  # the first is not hidden
             "linestyle": next(_DASHES[trial.allocation] for trial in found if trial.name == name),
         }
         budgets = [trial.budget for trial in trials]
