@@ -122,13 +122,36 @@ def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
         ("scale", "growth.simulation_report", "scale"),
     ],
 )
-def test_a_page_shows_the_runs_that_it_links(page, report, run, monkeypatch):
+def test_a_page_and_a_run_show_what_was_measured(page, report, run, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(ROOT)
     report, tables = (import_module(f"benchmarks.{name}") for name in (report, "tables"))
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    newest = tables.newest(run)
-    assert f"benchmarks/runs/{newest.name}/README.md" in text
-    assert tables.shown(run, text) == report.for_page(tables.read_csv(newest / "raw.csv"))
+    (linked,) = set(re.findall(rf"benchmarks/runs/[\d-]+-{run}/README\.md", text))
+    folder = (ROOT / linked).parent
+    rows, about = (tables.read_csv(folder / f"{name}.csv") for name in ("raw", "about"))
+    assert tables.shown(run, text) == report.for_page(rows)
+    report.write_report(tmp_path, rows, about)
+    assert (tmp_path / "README.md").read_text("utf-8") == (folder / "README.md").read_text("utf-8")
+    drawn = {path.name for path in folder.iterdir() if path.suffix in (".svg", ".png")}
+    assert drawn == {path.name for path in tmp_path.iterdir() if path.suffix in (".svg", ".png")}
+
+
+def test_a_page_of_real_rows_keeps_its_figures_where_there_are_none(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(ROOT)
+    tables = import_module("benchmarks.tables")
+    monkeypatch.setattr(tables, "RUNS", tmp_path)
+    page, run = tmp_path / "page.md", tmp_path / "2026-01-02-x"
+    page.write_text("2026-01-01-x\n{}\nold\n{}\n".format(*tables._marks("x")))
+    run.mkdir()
+    for name in ("raw", "about"):
+        (run / f"{name}.csv").write_text("fact,is\na,b\n")
+    for is_real, shown in ((False, "old"), (True, "new")):
+        tables.make_report(
+            "x", page, lambda *_: None, lambda rows: "new", lambda rows, is_real=is_real: is_real
+        )
+        assert tables.shown("x", page.read_text()) == shown
+    assert "page.md keeps the figures that it has" in capsys.readouterr().out
+    assert "2026-01-02-x" in page.read_text()
 
 
 def test_links_to_pictures_and_pages_lead_somewhere():
@@ -196,16 +219,32 @@ def test_the_small_figure_of_the_paper_runs():
 
 @pytest.mark.jit
 def test_the_small_figure_of_models_runs():
-    out = run("-m", "benchmarks.figures.fig_logloss", "--small")
-    assert "recipe=model" in out
-    assert "model=LightGBM" in out
+    lines = run("-m", "benchmarks.figures.fig_logloss", "--small").splitlines()
+    for model in ["logistic regression", "LightGBM", *["network"] * HAS_TORCH]:
+        told = [line for line in lines if f"model={model} " in line and " test=" in line]
+        assert len(told) == len(lines) // 3
+        assert "recipe=model" in told[0]
 
 
 @pytest.mark.jit
 def test_the_small_benchmark_of_peers_runs():
-    out = run("-m", "benchmarks.peers.run", "--small", "--workloads", "a")
-    assert out.count("workload=a") > 10
-    assert "peer=vocabfold, information" in out
+    lines = run("-m", "benchmarks.peers.run", "--small", "--workloads", "a").splitlines()
+    told = [line for line in lines if "workload=a peer=" in line and " loss=" in line and " gain=" in line]
+    for peer in ("vocabfold, information", "vocabfold, model", "scikit-learn entropy tree", "hashing"):
+        assert any(f"peer={peer}" in line for line in told)
+    assert all("is not installed" in line for line in lines if "not_run" in line)
+
+
+def test_a_peer_that_takes_too_long_is_stopped_and_said_so(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.chdir(ROOT)
+    run_of_peers = import_module("benchmarks.peers.run")
+    assert run_of_peers.in_a_process("hashing with pandas", tmp_path, 0.01) == {
+        "not_run": "not finished within 0.01 s"
+    }
+    broken = run_of_peers.in_a_process("hashing with pandas", tmp_path, 60)  # no rows there
+    assert broken["not_run"].startswith("its process ended with code 1: FileNotFoundError")
+    assert str(tmp_path) not in broken["not_run"]
 
 
 @pytest.mark.jit

@@ -155,8 +155,8 @@ def _about_seconds(rows: Sequence[Row], data: str) -> str:
 
 
 def _title(rows: Sequence[Row]) -> str:
-    kind = "generated counts of" if rows[0]["data"] == "generated" else "Criteo's"
-    return f"{rows[0]['n_values']:,} values in 26 columns, {kind} {rows[0]['n_rows']:,} rows"
+    kind = "generated" if rows[0]["data"] == "generated" else "real Criteo"
+    return f"{rows[0]['n_values']:,} values in 26 columns, {rows[0]['n_rows']:,} {kind} rows"
 
 
 def _means(rows: Sequence[Row]) -> dict[tuple[str, int], Row]:
