@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import vocabfold
@@ -194,3 +195,16 @@ def test_the_import_is_light():
     code = f"import sys, vocabfold; print([m for m in {HEAVY} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_whoever_looks_at_a_codebook_loads_little(tmp_path):
+    rows = pa.table({"site": ["a", "b", "b", "c"], "click": [0, 1, 0, 1]})
+    vocabfold.fit(vocabfold.count(rows, "click"), 2, aim="information").save(tmp_path / "book")
+    heavy = ["numba", "scipy", "pandas", "polars", "sklearn", "pyspark", "matplotlib"]
+    words = ["vocabfold", "inspect", str(tmp_path / "book"), "--feature", "site"]
+    code = (
+        f"import sys, atexit; sys.argv = {words}; from vocabfold.cli import main\n"
+        f"atexit.register(lambda: print([m for m in {heavy} if m in sys.modules], file=sys.stderr)); main()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stderr.strip() == "[]"

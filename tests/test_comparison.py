@@ -203,7 +203,7 @@ def test_a_process_that_breaks_off_is_told_and_begun_anew():
 def test_whoever_interrupts_leaves_no_process_and_no_clock(monkeypatch):
     column = Column(*map(np.array, ([5, 1, 3], [1, 5, 3])))
     task = Task("exact", "joint", 2)
-    begun, n_threads = [], threading.active_count()
+    begun = []
 
     def interrupted():
         with stoppable([column], [task], merge=True, tuning=Tuning(), seconds=600) as runner:
@@ -219,9 +219,13 @@ def test_whoever_interrupts_leaves_no_process_and_no_clock(monkeypatch):
         interrupted()
     assert begun[0].returncode is not None
     begin = time.monotonic()
-    while threading.active_count() > n_threads and time.monotonic() - begin < 10:
+    while clocks() and time.monotonic() - begin < 10:
         time.sleep(0.01)
-    assert threading.active_count() == n_threads
+    assert not clocks()
+
+
+def clocks():
+    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
 
 
 def test_the_process_imports_nothing_from_the_folder_it_runs_in_and_may_be_talked_into(tmp_path, monkeypatch):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from vocabfold import storage
-from vocabfold.building import Built
 from vocabfold.cluster.tables import ClusterTable, n_rows, typed
 from vocabfold.cluster.writing import write
 from vocabfold.columns import schema_of, sum_of_words
@@ -18,6 +18,9 @@ from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.spark import Cluster, Frame, Kept, hint, to_texts
 from vocabfold.errors import InputError
 from vocabfold.lookup import Index
+
+if TYPE_CHECKING:  # for those who read a codebook, what builds one is not loaded
+    from vocabfold.building import Built
 
 
 @dataclass(frozen=True, eq=False)

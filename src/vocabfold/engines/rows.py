@@ -6,16 +6,16 @@ Parquet files, Arrow tables and datasets are scanned in place. What can be read 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from vocabfold import checks
 from vocabfold.engines import files, fingerprints, frames, streams, text
@@ -23,6 +23,9 @@ from vocabfold.engines.duckdb import Engine, identifier, literal, parquet
 from vocabfold.engines.streams import Stream
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS, kind_of
+
+if TYPE_CHECKING:  # it loads pandas, half a second
+    import pyarrow.dataset as ds
 
 _BATCH = 2**17  # rows of a stream
 _NUMBERING = {"file_row_number", "file_index"}  # what DuckDB adds to Parquet files, unless they have it
@@ -73,7 +76,7 @@ def source(engine: Engine, data: Any, preset: str | None = None) -> Source:
         found = _from_files(engine, files.find(data), preset)
     elif isinstance(data, duckdb.DuckDBPyRelation):
         found = _from_relation(engine, data)
-    elif isinstance(data, ds.Dataset):
+    elif _is_dataset(data):
         found = _from_dataset(engine, data)
     elif isinstance(data, pa.RecordBatchReader):
         found = _from_stream(engine, "the Arrow reader", data.schema.names, lambda _: data)
@@ -185,7 +188,9 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
                     )
                 types[name].add(type)
         if numbered and {name.lower() for name in first.names} & _NUMBERING:
-            return _from_dataset(engine, ds.dataset(paths, first)).open(names, numbered, ())
+            from pyarrow.dataset import dataset
+
+            return _from_dataset(engine, dataset(paths, first)).open(names, numbered, ())
         # A column of several widths is read with the widest, not with that of the first file; nanoseconds in
         # any of them must be looked at.
         is_uneven = any(len(found) > 1 for found in types.values())
@@ -225,6 +230,12 @@ def _from_frame(engine: Engine, data: Any) -> Source:
         lambda names, _, __: streams.from_table(frames.to_arrow(data, names or frames.names(data))),
         lambda names: fingerprints.of_frame(data, names),
     )
+
+
+def _is_dataset(data: object) -> bool:
+    """Say whether it is a dataset; whoever has one has loaded the module."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(data, module.Dataset)
 
 
 def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
