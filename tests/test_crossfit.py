@@ -204,7 +204,7 @@ def test_offsets_weights_and_rows_without_a_label():
     assert (np.asarray(ids["device"]) - book.offsets["device"]).tolist() == plain["device"].to_pylist()
 
 
-@settings(max_examples=12)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from([2, 5]))
 def test_noise_stays_noise(seed, folds):
     """A nearly unique column tells nothing: whoever leaks finds a lot in it."""

@@ -197,7 +197,6 @@ def test_the_small_benchmark_of_the_estimator_runs():
     assert out.count("auc=0.6") == 2
 
 
-@pytest.mark.slow
 @pytest.mark.jit
 def test_the_small_benchmark_of_methods_runs():
     out = run("-m", "benchmarks.methods.run", "--small")
@@ -248,7 +247,6 @@ def test_a_peer_that_takes_too_long_is_stopped_and_said_so(monkeypatch, tmp_path
     assert str(tmp_path) not in broken["not_run"]
 
 
-@pytest.mark.slow
 @pytest.mark.jit
 def test_the_small_benchmark_of_growth_runs():
     assert run("-m", "benchmarks.growth.run", "--small").count("step=") == 20

@@ -24,7 +24,7 @@ COLUMNS = {"a": ([9, 5, 1, 0, 2], [1, 5, 9, 2, 0]), "b": ([3, 8, 8], [4, 1, 2]),
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(tables(max_values=7), st.integers(1, 8))
 def test_a_fold_says_what_it_keeps_and_how_far_from_the_best_it_is(method, table, size):
     neg, pos = map(np.array, table)
@@ -44,7 +44,7 @@ def test_a_fold_says_what_it_keeps_and_how_far_from_the_best_it_is(method, table
 
 
 @pytest.mark.parametrize("method", INTERVALS)
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(tables(max_values=9), st.integers(1, 9), st.randoms())
 def test_methods_of_intervals_look_at_rates_alone(method, table, size, random):
     neg, pos = map(np.array, table)

@@ -32,7 +32,7 @@ TABLES = st.dictionaries(
 ).filter(lambda table: all(sum(pair[side] for pair in table.values()) for side in (0, 1)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(
     TABLES,
     st.integers(2, 20),

@@ -21,6 +21,7 @@ import duckdb
 
 import vocabfold as vf
 from benchmarks import criteo_shaped, journal
+from benchmarks.figures.clicks import NOT_RUN
 from benchmarks.measure import Row, timed
 from benchmarks.plots import STYLES, canvas, save
 from benchmarks.tables import README, make_report, newest, relink, table
@@ -113,9 +114,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     texts = ["# The paper's figure fig:mi_train\n"]
     texts += [f"- {fact['fact']}: {fact['is']}" for fact in about]
     if not any(row.get("n_rows") == TRAINING_ROWS and row["data"] == "criteo" for row in rows):
-        texts += [
-            "- not run: the whole file of the challenge, which nobody may ship; `--criteo train.txt` takes it"
-        ]
+        texts.append(NOT_RUN)
     texts += [
         "\nAverage information loss, (sum X_i - Z_i) / (sum X_j). In brackets: times the exact optimum at the "
         f"same budget. `Submodular` is the mean of {SEEDS} seeds.\n"

@@ -119,8 +119,8 @@ def test_a_narrow_pass_that_is_wrong_cannot_fake_a_proof(monkeypatch):
 def test_weak_information_is_folded_as_accurately_as_strong():
     # Rates within 1e-7 of each other: I(X;C) is about 1e-14 nats, and plain entropies would cancel.
     rng = np.random.default_rng(0)
-    neg = np.full(150, 10**10) + rng.integers(0, 1000, 150)
-    pos = np.full(150, 10**10) + rng.integers(0, 1000, 150)
+    neg = np.full(300, 10**10) + rng.integers(0, 1000, 300)
+    pos = np.full(300, 10**10) + rng.integers(0, 1000, 300)
     curve = order(neg, pos)
     assert total(curve) < 1e-14
     for size in (2, 5, 40):
