@@ -24,7 +24,7 @@ CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo ## fold a year of flights: rows, codebook, ids
+demo: $(VENV)/.demo ## fold a year of flights: rows, codebook, ids, a page to look at
 	mkdir -p build
 	$(BIN)/vocabfold demo --out build/demo --force
 
@@ -41,10 +41,10 @@ check: $(VENV)/.test ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-full: setup-system test ## + the slow tests (clusters of Spark), the examples with torch, and no compiler
+full: setup-system test ## + the slow tests (clusters of Spark), a browser that must be there, the examples with torch, and no compiler
 	$(PIP) install torch==2.13.0
 	$(BIN)/python -m pytest tests/test_docs.py -k "example"
-	VOCABFOLD_FULL=1 $(BIN)/python -m pytest -m slow
+	VOCABFOLD_FULL=1 $(BIN)/python -m pytest -m "slow or browser"
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit and not spark"
 
 bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
@@ -64,12 +64,9 @@ bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
 figures: $(FIGURES:%=build/figures/%) ## the benchmarks at full size, hours; stopped, it goes on where it was
 	rm -r build/figures
 
-setup-system: ## install what tests need beside Python: Java for Spark (Debian's package)
-	@if $(PYTHON) tests/java.py; then :; \
-	elif command -v apt-get > /dev/null; then $(SUDO) apt-get update -qq && \
-	$(SUDO) apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless > /dev/null && \
-	$(PYTHON) tests/java.py; \
-	else echo "no Java 17 and no apt-get here: install Java 17 or newer, or the tests on Spark are not run"; fi
+setup-system: ## install what tests need beside Python: Java for Spark, Chromium for the report (Debian's packages)
+	@$(call INSTALL,tests/java.py,openjdk-17-jre-headless,Java 17 or newer,on Spark)
+	@$(call INSTALL,tests/chromium.py,chromium,Chromium,in a browser)
 
 docs: $(VENV)/.test ## write docs/cli.md from the commands
 	$(BIN)/python docs/make_cli.py
@@ -81,6 +78,14 @@ format: $(VENV)/.test ## put the code into shape
 clean: ## remove the virtual environments and all caches
 	rm -rf $(VENV) $(BENCH_VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A program that tests need: what finds it, Debian's package, its name, and the tests that it is for.
+define INSTALL
+if $(PYTHON) $(1); then :; \
+elif command -v apt-get > /dev/null; then $(SUDO) apt-get update -qq && \
+$(SUDO) apt-get install -y -qq --no-install-recommends $(2) > /dev/null && $(PYTHON) $(1); \
+else echo "no $(3) and no apt-get here: install $(3), or the tests $(4) are not run"; fi
+endef
 
 # A benchmark of `make figures`: its name, what runs it, and what makes tables and plots of its rows.
 define BENCHMARK

@@ -2,15 +2,20 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+import chromium
 import java
+import visits
 import vocabfold as vf
 
 EXACT = 1e-12  # of I(X;C): what an exact solver may miss
@@ -50,22 +55,58 @@ def giant_and_many(n_values):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave tests out that need a session of Spark, if there is no Java; `make full` does not accept that."""
-    needing = [item for item in items if "spark" in item.fixturenames or item.get_closest_marker("java")]
-    if needing and java.home() is None:
-        if os.environ.get("VOCABFOLD_FULL"):
-            raise pytest.UsageError(java.NOT_RUN)
-        config.hook.pytest_deselected(items=needing)
-        items[:] = [item for item in items if item not in needing]
-        config.stash[_NOT_RUN] = True
+    """Leave tests out that need Java or a browser, if there is none; `make full` does not accept that."""
+    of_java = [item for item in items if "spark" in item.fixturenames or item.get_closest_marker("java")]
+    of_browser = [item for item in items if item.get_closest_marker("browser")]
+    for needing, program in ((of_java, java), (of_browser, chromium)):
+        if needing and program.home() is None:
+            if os.environ.get("VOCABFOLD_FULL"):
+                raise pytest.UsageError(program.NOT_RUN)
+            config.hook.pytest_deselected(items=needing)
+            items[:] = [item for item in items if item not in needing]
+            config.stash[_NOT_RUN].append(program.NOT_RUN)
+
+
+def pytest_configure(config):
+    config.stash[_NOT_RUN] = []
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):  # one of several processes: another one prints
+        session.config.workeroutput["not_run"] = session.config.stash[_NOT_RUN]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    node.config.stash[_NOT_RUN] += getattr(node, "workeroutput", {}).get("not_run", [])
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if config.stash.get(_NOT_RUN, False):
-        terminalreporter.write_line(java.NOT_RUN, yellow=True)
+    for said in dict.fromkeys(config.stash[_NOT_RUN]):
+        terminalreporter.write_line(said, yellow=True)
 
 
 _NOT_RUN = pytest.StashKey()
+
+
+class Reported(NamedTuple):
+    """A report on hostile rows: its file, the figures in it, and what they are made of."""
+
+    path: Path
+    summary: dict
+    book: vf.Codebook
+    counts: vf.Counts
+    compared: Sequence
+
+
+@pytest.fixture(scope="session")
+def reported(tmp_path_factory):
+    counts = vf.count(visits.visits(), visits.LABEL, visits.FEATURES, folds=3)
+    book = vf.fit(counts, 60)
+    compared = vf.compare(counts, [10, 60], ["exact", "bucketing", "frequency"])
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    summary = book.report(path, counts=counts, heldout=visits.visits(2000, seed=1), compare=compared)
+    return Reported(path, summary, book, counts, compared)
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ ALLOWED = {
     "solve": {"errors", "compiling", "information", "order"},
     "baselines": {"compiling", "information", "order", "solve"},
     "budget": {"errors", "checks", "order", "solve", "baselines"},
-    "folds": {"checks"},
+    "folds": {"checks", "terminal"},
     "grouping": {"information", "order", "solve", "baselines", "budget", "folds"},
     "folding": {"errors", "checks", "information", "order", "solve", "budget", "folds", "grouping"},
     "engines": {"errors", "checks", "kinds"},
@@ -83,10 +83,13 @@ ALLOWED = {
         *("errors", "checks", "progress", "engines", "counts"),
         *("codebook", "crossfit", "encoding", "outputs", "cluster.encoding"),
     },
+    "solving": {
+        *("budget", "order", "solve", "folds", "folding", "engines", "counts", "kinds", "pairs", "private"),
+        *("building", "choosing", "columns", "cluster.shards"),
+    },
     "fitting": {
-        *("errors", "checks", "progress", "budget", "order", "solve", "folds", "folding", "engines", "counts"),
-        *("pairs", "private", "building", "choosing", "lookup", "columns", "codebook", "crossfit"),
-        *("kinds", "cluster.store", "cluster.shards"),
+        *("errors", "checks", "progress", "budget", "engines", "counts", "building", "lookup", "columns"),
+        *("codebook", "crossfit", "solving", "cluster.store"),
     },
     "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
     "spark": {
@@ -111,10 +114,26 @@ ALLOWED = {
         *("trials", "stopping"),
     },
     "plotting": {"errors", "checks", "engines", "comparison"},
+    "report.budgets": {
+        *("errors", "progress", "budget", "engines", "counts", "pairs", "private", "building", "columns"),
+        *("codebook", "crossfit", "evaluate", "solving", "fitting"),
+    },
+    "report.contents": {"progress", "terminal", "budget", "engines", "columns", "codebook", "evaluate"},
+    "report.summary": {
+        *("folds", "columns", "codebook", "evaluation", "evaluate", "fitting", "comparison"),
+        *("report.budgets", "report.contents"),
+    },
+    "report.findings": {"checks"},
+    "report.plots": {"evaluation", "report.findings"},
+    "report.page": {"errors", "report.findings", "report.plots"},
+    "report.writing": {
+        *("errors", "checks", "progress", "engines", "counts", "codebook", "evaluate", "comparison"),
+        *("report.budgets", "report.summary", "report.findings", "report.plots", "report.page"),
+    },
     "demo": {"errors", "checks", "engines"},
     "display": {
         *("errors", "checks", "terminal", "kinds", "folds", "counts", "codebook", "transform", "evaluation"),
-        *("options", "comparison"),
+        *("options", "comparison", "report.findings"),
     },
     "options": {"errors"},
     "commands": {
@@ -124,11 +143,16 @@ ALLOWED = {
     "cli": {"errors", "terminal", "progress", "options", "commands"},
 }
 # Steps that methods of a noun call, imported inside the method.
-INSIDE = {"codebook": {"transform", "evaluate", "evaluation", "saving"}, "comparison": {"plotting"}}
+INSIDE = {
+    "codebook": {"transform", "evaluate", "evaluation", "saving", "comparison", "report.writing"},
+    "comparison": {"plotting"},
+}
 HEAVY = [
     "numba",
     "numpy",
     "matplotlib",
+    "jinja2",
+    "vl_convert",
     "duckdb",
     "pyarrow",
     "rich",
@@ -153,8 +177,8 @@ def test_imports_go_one_way(module):
 
 
 def step_of(parts):
-    """Name a step: those on a cluster lie in one folder, and each has its place among the others."""
-    return ".".join(parts[:2]) if parts[0] == "cluster" else parts[0]
+    """Name a step: those on a cluster, and of the report, have a folder, and each a place among the others."""
+    return ".".join(parts[:2]) if parts[0] in ("cluster", "report") else parts[0]
 
 
 def imported(nodes):

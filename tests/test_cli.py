@@ -690,3 +690,46 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
     ]:
         code, _, err = vocabfold("compare", *words)
         assert (code, err[: len(message) + 7]) == (2, f"error: {message}")
+
+
+def test_a_report_is_a_page(vocabfold, rows):
+    monday, tuesday = rows
+    ok(vocabfold("count", monday, "--label", "click", "--folds", 3, "-o", "counts"))
+    ok(vocabfold("fit", "counts", "--budget", 4, "--min-count", 1, "-o", "book"))
+    found = ok(vocabfold("compare", "counts", "-b", "2,4", "--methods", "exact,frequency", "--json"))
+    Path("compare.json").write_text(found)
+    given = ["--counts", "counts", "--heldout", tuesday, "--label", "click", "--compare", "compare.json"]
+    said = ok(vocabfold("report", "book", *given, "--steps", 5, "--pictures", "plots", "-o", "r.html"))
+    lines = said.splitlines()
+    assert lines[0].startswith("4 values of 1 column became 2 ids, which gain ")
+    assert lines[-2] == "plots -> plots"
+    assert re.fullmatch(r"report -> r\.html \(\d\.\d MB; open it in a browser\)", lines[-1])
+    again = vocabfold("report", "book", "-o", "r.html")
+    assert again == (2, "", "error: r.html exists; give another name, or --force to replace it.\n")
+    found = json.loads(ok(vocabfold("report", "book", "-o", "r.html", "--force", "--json")))
+    assert (found["report"], found["about"]["size"], found["budgets"]) == ("r.html", 2, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--steps", "5"],
+            "--steps is for other budgets, which need the counts: add --counts, or leave it out.",
+        ),
+        (["--counts", "counts", "--steps", "1000"], "--steps must be at most 200, got 1,000."),
+        (["--label", "x"], "--label is for held-out rows; give these, too, or leave it out."),
+        (["--drop-null-labels"], "--drop-null-labels is for held-out rows; give these, too, or leave it out."),
+        (
+            ["--counts", "other"],
+            "these are not the counts that the codebook was fitted on; give those, or fit these.",
+        ),
+        (["-o", "r.txt"], "r.txt must end in .html to be a report."),
+    ],
+    ids=str,
+)
+def test_a_report_says_what_it_needs(vocabfold, rows, words, said):
+    for name, day in (("counts", rows[0]), ("other", rows[1])):
+        vf.count(day, "click", ["site"]).save(name)
+    fold_counts(vf.load_counts("counts"), 3).save("book")
+    assert vocabfold("report", "book", "-o", "r.html", *words) == (2, "", f"error: {said}\n")

@@ -23,10 +23,11 @@ from vocabfold.columns import BookColumn, Store, Sums, groups_of, members_of, so
 from vocabfold.counts import Counts, in_rows, to_rows
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
-from vocabfold.folds import html_table, summaries
+from vocabfold.folds import html_summary, summaries
 from vocabfold.lookup import Index, is_plain, of_kind
 
 if TYPE_CHECKING:
+    from vocabfold.comparison import Comparison
     from vocabfold.evaluation import Evaluation
 
 UNSEEN = ("other", "own", "error")
@@ -81,6 +82,7 @@ class Codebook(Sums):
     sources: tuple[str, ...] = ()
     fingerprints: tuple[tuple[str, ...], ...] = ()  # of the rows it was fitted on
     memory_limit: int | None = None
+    saved: str | None = None  # when, if it was loaded
     left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
     indexes: dict[str, Index] = field(default_factory=dict)  # of the columns that are in memory
@@ -339,6 +341,75 @@ class Codebook(Sums):
             memory_limit=memory_limit,
         )
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        counts: Counts | None = None,
+        heldout: Any = None,
+        label: str | None = None,
+        positive: Any = None,
+        weight: str | None = None,
+        drop_null_labels: bool = False,
+        preset: str | None = None,
+        compare: Comparison | str | os.PathLike[str] | None = None,
+        steps: int | None = None,
+        pictures: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+        memory_limit: int | str | None = None,
+    ) -> dict[str, Any]:
+        """Write one HTML file that shows what the codebook holds, what other budgets give, and what to trust.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it: a file that ends in .html. It needs no network and no server.
+        counts : Counts, optional
+            Those that the codebook was fitted on: other budgets are tried on them, with the same settings.
+        heldout : frame, or anything that `count` takes, optional
+            Rows that the codebook was not fitted on, to judge it and the other budgets by.
+        label, positive, weight, drop_null_labels, preset, memory_limit
+            Of the held-out rows, as for `evaluate`.
+        compare : Comparison or path, optional
+            What `vf.compare` found, or a file with what `vocabfold compare --json` printed.
+        steps : int, optional
+            Budgets to try, at most 200; by default 200, or 25 with methods that are slow.
+        pictures : path, optional
+            A folder for the plots, as SVG and PNG.
+        overwrite : bool
+            Replace files that exist, instead of refusing.
+
+        Returns
+        -------
+        dict
+            The figures that the page shows, information in bits per row.
+
+        Raises
+        ------
+        InputError
+            The counts are not those of the codebook, rows or options cannot be used, or nothing can be written.
+        MissingDependency
+            jinja2 or vl-convert-python is not installed: pip install 'vocabfold[report]'.
+        """
+        from vocabfold.report.writing import write_report
+
+        return write_report(
+            self,
+            path,
+            counts=counts,
+            heldout=heldout,
+            label=label,
+            positive=positive,
+            weight=weight,
+            drop_null_labels=drop_null_labels,
+            preset=preset,
+            compare=compare,
+            steps=steps,
+            pictures_to=pictures,
+            overwrite=overwrite,
+            memory_limit=memory_limit,
+        )
+
     def groups(self, name: str, examples: int = 3) -> pa.Table:
         """Return the ids of a column that values have, as an Arrow table: id, n_values, neg, pos, examples.
 
@@ -376,7 +447,7 @@ class Codebook(Sums):
         return summaries("Codebook", self.columns, self)
 
     def _repr_html_(self) -> str:
-        return html_table(self.columns, self)
+        return html_summary("Codebook", self.columns, self)
 
     def column(self, name: str) -> BookColumn:
         """Return what is known of a column."""

@@ -374,6 +374,69 @@ def compare(
 
 
 @app.command()
+def report(
+    book: options.Book,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="Where the page goes: a file that ends in .html.")
+    ],
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNTS", help="The folder that the codebook was fitted on: to try other budgets."
+        ),
+    ] = None,
+    heldout: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DATA", help="Rows that it was not fitted on: to judge it by. May be repeated."),
+    ] = None,
+    label: options.Label = None,
+    positive: options.Positive = None,
+    weight: options.Weight = None,
+    drop_null_labels: options.DropNullLabels = False,
+    preset: options.Preset = None,
+    compare: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What 'vocabfold compare --json' printed.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(metavar="N", help="Budgets to try; 200 at most, and if not said.")
+    ] = None,
+    pictures: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Also write the plots, as SVG and PNG.")
+    ] = None,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show a codebook as a page.
+
+    One HTML file: what is kept, which budget is enough, where the ids go, what is in them, what holds on new
+    rows. --label and the options after it are about the held-out rows:
+
+    vocabfold report book --counts counts --heldout sunday.parquet -o report.html
+    """
+    from vocabfold import display
+
+    if steps is not None and counts is None:
+        raise InputError("--steps is for other budgets, which need the counts: add --counts, or leave it out.")
+    summary = vf.load(book, memory_limit=memory).report(
+        out,
+        counts=None if counts is None else vf.load_counts(counts, memory_limit=memory),
+        heldout=heldout,
+        label=label,
+        positive=positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        compare=compare,
+        steps=steps,
+        pictures=pictures,
+        overwrite=force,
+        memory_limit=memory,
+    )
+    display.report(out, pictures, summary, as_json)
+
+
+@app.command()
 def inspect(
     book: options.Book,
     feature: Annotated[str | None, typer.Option(metavar="COL", help="Show the ids of one column.")] = None,

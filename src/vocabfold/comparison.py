@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from numbers import Real
+from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,12 @@ DEFAULT_METHODS = tuple(method for method in METHODS if method != "dynamic")  # 
 _ROUNDING = 1e-16  # of the total: gaps below are none,
 _ROUNDING_OF_LOSS = 1e-6  # and neither are those below this part of the loss
 _MOST_IDS = 2**62
+_KINDS: dict[str, tuple[type, ...]] = {  # of the fields of a trial, in JSON
+    "str": (str,),
+    "int": (int,),
+    "int | None": (int, NoneType),
+    "float | None": (int, float, NoneType),
+}
 
 
 @dataclass(frozen=True)
@@ -251,6 +260,36 @@ def compare(
         steps = track([str(task) for task in tasks], "comparing")
         found = [_trial(task, runner.run(task)) for task, _ in zip(tasks, steps, strict=True)]
     return Comparison(tuple(found), len(columns), sum(map(len, columns)), total)
+
+
+def read_comparison(path: str | os.PathLike[str]) -> Comparison:
+    """Return what `vocabfold compare --json` printed into a file."""
+    kinds = {field.name: _KINDS[str(field.type)] for field in fields(Trial)}
+    try:
+        content = Path(path).read_bytes()
+        found = json.loads(content)
+        trials = tuple(Trial(**{name: one[name] for name in kinds}) for one in found["trials"])
+        about = {name: found[name] for name in ("n_columns", "n_values", "total")}
+        is_valid = (
+            len(trials) > 0
+            and all(isinstance(about[name], int) and about[name] > 0 for name in ("n_columns", "n_values"))
+            and _is_number(about["total"])
+            and 0 < about["total"] < math.inf
+            and all(_is_one(getattr(trial, name), kind) for trial in trials for name, kind in kinds.items())
+            and all(trial.budget > 0 and (trial.loss is None) == (trial.gap is None) for trial in trials)
+        )
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {checks.reason(error)}.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        is_valid = False
+    if not is_valid:
+        raise InputError(f"{path} is not what 'vocabfold compare --json' prints; give such a file.")
+    return Comparison(trials, **about)
+
+
+def _is_one(value: Any, kinds: tuple[type, ...]) -> bool:
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    return isinstance(value, kinds) and not isinstance(value, bool) and is_finite
 
 
 def check_options(

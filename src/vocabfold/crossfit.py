@@ -202,13 +202,13 @@ def other_counts() -> InputError:
     return InputError("these are not the counts that the codebook was fitted on; give those, or fit these.")
 
 
-def grouped(engine: Engine, counts: Counts, name: str, book: str) -> pa.Table:
-    """Return how many values of a column have the same id, counts, fold and counts there.
+def grouped(engine: Engine, counts: Counts, name: str, book: str, *, by_id: bool = True) -> pa.Table:
+    """Return how many values of a column have the same id (if that matters), counts, fold and counts there.
 
     `book` is the query for the values of the column.
     """
     return engine.run(
-        "SELECT b.id, b.neg AS all_neg, b.pos AS all_pos, f.fold, f.neg, f.pos, count(*) AS n "
+        f"SELECT {'b.id, ' * by_id}b.neg AS all_neg, b.pos AS all_pos, f.fold, f.neg, f.pos, count(*) AS n "
         f"FROM ({counts.sql(engine, name, by_fold=True)}) f LEFT JOIN ({book}) b "
         "ON f.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )
@@ -233,18 +233,22 @@ def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
 
 
 def gain_of_rest(rows: NDArray[np.float64], strength: float) -> float:
-    """Return the gain from the rows of each label, fold and id.
+    """Return the gain per row from the rows of each label, fold and id."""
+    overall = rows[1].sum() / rows.sum()
+    rest = rows.sum(axis=1, keepdims=True) - rows
+    return float(told_by_rest(rest, rows, overall, strength).sum() / rows.sum())
+
+
+def told_by_rest(
+    rest: NDArray[np.float64], rows: NDArray[np.float64], overall: float, strength: float
+) -> NDArray[np.float64]:
+    """Return what the rest of an id tells about rows of it, both by label, in nats.
 
     Rates are pulled towards the overall one, with the strength of the prior, or by one row if it has none: a
     rate of 0 or 1 would cost infinitely much.
     """
-    overall = rows[1].sum() / rows.sum()
-    told = 0.0
-    for fold in range(rows.shape[1]):
-        here = rows[:, fold]
-        neg, pos = rows.sum(axis=1) - here
-        told += gained(Prior(overall, strength or 1.0).rates(neg, pos), overall, *here).sum()
-    return float(told / rows.sum())
+    rates = Prior(overall, strength or 1.0).rates(*(side.ravel() for side in rest))
+    return gained(rates.reshape(rest.shape[1:]), overall, *rows)
 
 
 def gained(

@@ -36,6 +36,9 @@ def commands(folder: Path, *, overwrite: bool) -> Iterator[list[str]]:
     yield ["evaluate", book, new]
     yield ["inspect", book, "--feature", "carrier"]
     yield ["transform", book, new, "-o", out, *force]
+    counts, page = str(folder / "counts"), str(folder / "report.html")
+    yield ["count", old, *named, "--folds", "5", "-o", counts, *force]
+    yield ["report", book, "--counts", counts, "--heldout", new, "-o", page, *force]
 
 
 def write_flights(folder: Path) -> dict[str, Path]:

@@ -237,6 +237,22 @@ def comparison(found: Comparison, plot: str | None, as_json: bool) -> None:
         line(f"plot -> {printable(plot)}")
 
 
+def report(path: str, pictures: str | None, summary: dict[str, Any], as_json: bool) -> None:
+    """Print what a report says, in a few lines; or all of its figures."""
+    if as_json:
+        machine({"report": path, "pictures": pictures, **summary})
+        return
+    from vocabfold.report.findings import findings
+
+    found = findings(summary)
+    for name in ("got", "budgets", "trust", "comparison"):
+        if name in found:
+            line(printable(f"{found[name]}."))
+    if pictures is not None:
+        line(f"plots -> {printable(pictures)}")
+    line(f"report -> {printable(path)} ({os.path.getsize(path) / 1e6:.1f} MB; open it in a browser)")
+
+
 def transformed(written: Transformed, digest: str, as_json: bool) -> None:
     """Print what was written, and how much of it the codebook did not know."""
     for name, n_unseen in written.unseen.items():

@@ -33,7 +33,12 @@ _NORMAL = 1.96  # standard errors on either side that hold 95 % of all cases
 Floats = NDArray[np.float64]
 
 
-def evaluate(
+def evaluate(book: Codebook, data: Any, label: str | None, **options: Any) -> Evaluation:
+    """Judge a codebook by rows that it was not fitted on; see `Codebook.evaluate`."""
+    return judge(book, *count_new(book, data, label, **options))
+
+
+def count_new(
     book: Codebook,
     data: Any,
     label: str | None,
@@ -43,8 +48,8 @@ def evaluate(
     drop_null_labels: bool,
     preset: str | None,
     memory_limit: int | str | None,
-) -> Evaluation:
-    """Judge a codebook by rows that it was not fitted on; see `Codebook.evaluate`."""
+) -> tuple[Counts, str]:
+    """Count new rows by the values of the codebook's columns; also return what they are called."""
     limit = parse_memory(memory_limit) or book.memory_limit
     engine = spark.Cluster(data) if spark.is_frame(data) else Engine(limit)
     with engine:
@@ -71,9 +76,14 @@ def evaluate(
         (name, KINDS[kind].arrow if kind != "missing" else pa.null()) for name, kind in counts.kinds.items()
     ]
     check_kinds(book, pa.schema(kinds), place)
+    return counts, place
+
+
+def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
+    """Judge a codebook by the counts of new rows."""
     base = book.pos / (book.neg + book.pos)
     columns = {}
-    with Engine(limit) as engine:
+    with Engine(counts.memory_limit) as engine:
         for name in track(book.features, "evaluating", engine.progress):
             at_fit, once, pooled = _at_fit(engine, book, name)
             now, shares = _now(engine, book, counts, name)
@@ -139,12 +149,8 @@ def _judged(
 ) -> ColumnEvaluation:
     """Return the figures of one column."""
     now = units / units_per_row
-    rates = np.asarray(column.rates)
     rows_at_fit, rows = at_fit.sum(axis=0), now.sum(axis=0)
-    if math.isinf(column.strength):
-        rates = np.full(rates.size, base)  # all alike, up to rounding
-    elif column.strength == 0:  # a row more at the overall rate: a rate of 0 or 1 would cost infinitely much
-        rates = (rates * rows_at_fit + base) / (rows_at_fit + 1)
+    rates = hedged(np.asarray(column.rates), rows_at_fit, base, column.strength)
     n = rows.sum()
     ones, zeros = np.ones(rates.size), np.zeros(rates.size)
     gains = np.array(
@@ -156,7 +162,7 @@ def _judged(
     expected[column.other] += once.sum()
     has_rows = rows > 0
     rate_now = np.divide(now[1], rows, out=np.full(rates.size, np.nan), where=has_rows)
-    low, high = _interval(now[1], rows)
+    low, high = interval(now[1], rows)
     # The rate at fit is an estimate, too: of so many rows, its own error.
     spread = np.sqrt(rates * (1 - rates) * (1 / np.maximum(rows, 1) + 1 / np.maximum(rows_at_fit, 1)))
     off = np.abs(rate_now - rates) > _NORMAL * np.maximum(spread, 1e-12)
@@ -188,7 +194,16 @@ def _judged(
     )
 
 
-def _interval(pos: Floats, rows: Floats) -> tuple[Floats, Floats]:
+def hedged(rates: Floats, rows: Floats, base: float, strength: float) -> Floats:
+    """Return the rates by which ids of so many rows at fit predict new ones."""
+    if math.isinf(strength):
+        return np.full(rates.size, base)  # all alike, up to rounding
+    if strength > 0:
+        return rates
+    return (rates * rows + base) / (rows + 1)  # a row more: a rate of 0 or 1 would cost infinitely much
+
+
+def interval(pos: Floats, rows: Floats) -> tuple[Floats, Floats]:
     """Return the 95 % interval of each rate (wilson1927); without rows, it is all of 0 to 1."""
     weight = rows + _NORMAL**2
     middle = (pos + _NORMAL**2 / 2) / weight

@@ -16,7 +16,7 @@ _CLEAR = 3  # standard errors that are not chance, in one of many columns
 _FEW_VALUES = 100  # of a column of numbers or dates that has an order to keep
 _NEARLY_UNIQUE, _NEARLY_ALL = 0.5, 0.9  # values per row, and the share of all there is to know about the label
 _TOO_MUCH = 0.7  # of all there is to know, on new rows
-_MUCH_DRIFT = 0.25  # of the population stability index, beyond what chance gives
+MUCH_DRIFT = 0.25  # of the population stability index, beyond what chance gives
 _MORE_UNSEEN = 0.1  # of the rows, beyond those expected
 _LEAST = 1e-4  # nats that are worth a warning
 
@@ -139,13 +139,13 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
         return "\n  ".join([f"Evaluation({head}: {figures})", *lines, *warnings])
 
 
-def warnings_of(book: Codebook, name: str, found: ColumnEvaluation) -> list[str]:
-    """Say what is wrong with a column, in words."""
+def warnings_of(book: Codebook, name: str, found: ColumnEvaluation, unit: str = "nats") -> list[str]:
+    """Say what is wrong with a column, in words; information in nats, or in bits."""
     return [
         f"column {name!r} {text}."
         for text in (
             *_telling_too_much(book, name, found),
-            *_not_holding(book, found),
+            *_not_holding(book, found, unit),
             *_having_an_order(book, name),
             *_changing(book, name, found),
         )
@@ -165,7 +165,7 @@ def _telling_too_much(book: Codebook, name: str, found: ColumnEvaluation) -> Ite
         yield f"gives the label away ({share}); make sure that it is known before the label is"
 
 
-def _not_holding(book: Codebook, found: ColumnEvaluation) -> Iterator[str]:
+def _not_holding(book: Codebook, found: ColumnEvaluation, unit: str) -> Iterator[str]:
     promised = found.kept if found.out_of_fold is None else found.out_of_fold
     if promised > _LEAST and found.gain < promised / 2 and promised - found.gain > _CLEAR * found.error:
         where, remedy = "at fit", "raise min_count, or leave it out"
@@ -173,7 +173,9 @@ def _not_holding(book: Codebook, found: ColumnEvaluation) -> Iterator[str]:
             where, remedy = "on rows of other folds at fit", "fit on newer rows, or leave it out"
         if book.settings["aim"] == "information":
             remedy = f"fit with aim='model', {remedy}"
-        figures = f"it told {promised:.2g} nats {where}, and gains {found.gain:.2g} on these"
+        per_unit = math.log(2) if unit == "bits" else 1.0
+        told, gain = promised / per_unit, found.gain / per_unit
+        figures = f"it told {told:.2g} {unit} {where}, and gains {gain:.2g} on these"
         yield f"does not hold: {figures}; {remedy}"
 
 
@@ -190,5 +192,5 @@ def _changing(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[st
         yield f"has values that are not in the codebook in {shares}; fit a new one"
     rows = float(np.sum(found.ids["rows"]))
     by_chance = (book.columns[name].size - 1) * (1 / max(book.rows, 1) + 1 / max(rows, 1))
-    if found.drift > _MUCH_DRIFT + by_chance:
+    if found.drift > MUCH_DRIFT + by_chance:
         yield f"has drifted since it was fitted (stability index {found.drift:.2f}); fit a new codebook"

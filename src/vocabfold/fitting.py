@@ -1,9 +1,4 @@
-"""Counts -> Codebook: the steps in order.
-
-The optimiser needs no values: it works on the table {(neg, pos): how many values}, which is small however many
-values there are, and values with equal counts share an id. Only values that get an id of their own are looked
-at one by one, and they are no more than the budget.
-"""
+"""Counts -> Codebook: the steps in order."""
 
 from __future__ import annotations
 
@@ -17,28 +12,19 @@ import pyarrow as pa
 
 from vocabfold import checks
 from vocabfold.budget import BY_VALUE, METHODS, OPTIMAL, Tuning, check_method
-from vocabfold.building import Built, build
-from vocabfold.choosing import build_values
-from vocabfold.cluster.shards import ClusterShards
+from vocabfold.building import Built
 from vocabfold.cluster.store import ClusterStore
 from vocabfold.codebook import UNSEEN, Codebook
-from vocabfold.columns import BookColumn, sorted_by_value
+from vocabfold.columns import sorted_by_value
 from vocabfold.counts import Counts, in_rows
 from vocabfold.crossfit import gain, grouped
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
-from vocabfold.folding import cut, fold_curves
-from vocabfold.folds import Fold
-from vocabfold.kinds import KINDS
 from vocabfold.lookup import Index
-from vocabfold.order import Curve
-from vocabfold.pairs import Pairs
-from vocabfold.private import Split, split
 from vocabfold.progress import track
-from vocabfold.solve import exact
+from vocabfold.solving import AUTO, Frequent, pairs_of, solve
 
 AIMS = ("model", "information")
-AUTO = "auto"
 _SAFE_COUNT = 20  # rows, below which the id of a value would tell a model the labels of these rows
 
 
@@ -169,68 +155,43 @@ def fit(
         seed=seed,
     )
     _check_counts(counts, budget, unseen)
-    is_model, is_own = aim == "model", unseen == "own"
+    is_model = aim == "model"
     if smoothing is None:
         smoothing = AUTO if is_model else 0
     if min_count is None:
         min_count = _SAFE_COUNT if is_model else 1
+    settings = {
+        "aim": aim,
+        "method": method,
+        "allocation": allocation,
+        "budget": budget if budget == AUTO else int(budget),
+        "smoothing": smoothing if smoothing in (AUTO, 0) else float(smoothing),
+        "min_count": int(min_count),
+        "private_min": int(private_min),
+        "private_from": None,  # rows: as the budget allows
+        "tail": int(tail),
+        "unseen": unseen,
+        "epsilon": float(epsilon),
+        "shards": int(shards),
+        "seed": int(seed),
+    }
     with Engine(counts.memory_limit) as engine:
-        pairs = {name: Pairs.of(counts, table, min_count, smoothing) for name, table in counts.pairs(engine)}
-        if is_model:
-            least = max(private_min, min_count)
-            ids = split(pairs, None if budget == AUTO else int(budget), least, tail, is_own)
-        else:
-            ids = Split.of_information(int(budget) - is_own * len(pairs), is_own)
-        curves = _curves(pairs, ids)
-        folds: dict[str, Fold] = {}
-        if method in BY_VALUE:
-            n_ids = int(budget) - is_own * len(pairs)
-            built, gap = build_values(engine, counts, pairs, curves, n_ids, method, allocation, is_own)
-        else:
-            tuning = Tuning(epsilon, shards, seed)
-            if counts.cluster:
-                tuning = replace(tuning, cut_shards=ClusterShards(counts.cluster, pairs, ids, curves))
-            folds, gap = _fold(pairs, curves, ids, method, allocation, tuning)
-            private = _private(engine, counts, ids)
-            built = {
-                name: build(
-                    counts.kinds[name],
-                    of_column,
-                    ids.tail(of_column),
-                    folds.get(name),
-                    private[name],
-                    is_apart=ids.is_apart,
-                    is_last=is_own,
-                )
-                for name, of_column in pairs.items()
-            }
+        pairs = pairs_of(engine, counts, settings)
+        solved = solve(engine, counts, pairs, settings, Frequent(counts))
+        built, ids = solved.built, solved.split
         store = ClusterStore(counts.cluster, built) if counts.cluster else FittedStore(counts, built)
         columns = {name: of_column.column for name, of_column in built.items()}
         if counts.folds:
             for name, found in store.by_fold(engine):
                 columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
-    kept = math.fsum(_kept(pairs[name], column, folds.get(name), is_own) for name, column in columns.items())
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
+    private_from = in_rows(ids.least, counts.units_per_row) if ids.has_private else None
     return Codebook(
         columns=columns,
-        gap=None if is_model else gap,
-        bound=None if is_model else kept + gap,
-        settings={
-            "aim": aim,
-            "method": method,
-            "allocation": allocation,
-            "budget": budget if budget == AUTO else int(budget),
-            "smoothing": smoothing if smoothing in (AUTO, 0) else float(smoothing),
-            "min_count": int(min_count),
-            "private_min": int(private_min),
-            "private_from": in_rows(ids.least, counts.units_per_row) if ids.has_private else None,
-            "tail": int(tail),
-            "unseen": unseen,
-            "epsilon": float(epsilon),
-            "shards": int(shards),
-            "seed": int(seed),
-        },
+        gap=None if is_model else solved.gap,
+        bound=None if is_model else solved.kept + solved.gap,
+        settings=settings | {"private_from": private_from},
         label=counts.label,
         positive=counts.positive,
         units_per_row=counts.units_per_row,
@@ -316,52 +277,3 @@ def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
                 f"no row has a {name} label ({counts.label!r}, positive is {counts.positive!r}); "
                 "both classes are needed to fit."
             )
-
-
-def _curves(pairs: Mapping[str, Pairs], ids: Split) -> dict[str, Curve]:
-    """Return what is folded of each column of which anything is: its tail, and its pool, if not kept apart."""
-    curves = {}
-    for name, of_column in pairs.items():
-        tail, with_pool = ids.tail(of_column), ids.has_pool(of_column)
-        if with_pool or tail.any():
-            curves[name] = of_column.curve(tail, with_pool)
-    return curves
-
-
-def _fold(
-    pairs: Mapping[str, Pairs],
-    curves: Mapping[str, Curve],
-    ids: Split,
-    method: str,
-    allocation: str,
-    tuning: Tuning,
-) -> tuple[dict[str, Fold], float]:
-    """Fold the curves; also return by how much they could be better in all."""
-    if not curves:
-        return {}, 0.0
-    first = next(iter(pairs.values()))
-    if ids.n_tail is None:
-        n_rows = first.n_units / first.units_per_row
-        best = exact.at_price(list(curves.values()), math.log(n_rows) / (2 * n_rows), first.mass)
-        folds, gap = [cut(*parts) for parts in zip(curves.values(), best.cuts, best.floors, strict=True)], 0.0
-    else:
-        folds, gap = fold_curves(list(curves.values()), ids.n_tail, method, allocation, tuning, rows=first.mass)
-    return dict(zip(curves, folds, strict=True)), gap
-
-
-def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None, is_apart: bool) -> float:
-    """Return what a column keeps in the masses that were folded, per row."""
-    if pairs.is_plain or fold is None:
-        return column.information
-    return fold.information * (1 - is_apart * sum(pairs.pool) / pairs.n_units)
-
-
-def _private(engine: Engine, counts: Counts, ids: Split) -> dict[str, pa.Table]:
-    """Return for each column its private values, in their order, and their counts."""
-    if ids.has_private:
-        return counts.frequent(engine, ids.least)
-    numbers = [("neg", pa.int64()), ("pos", pa.int64())]
-    return {
-        name: pa.schema([("value", KINDS[kind].arrow), *numbers]).empty_table()
-        for name, kind in counts.kinds.items()
-    }

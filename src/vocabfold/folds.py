@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.checks import number
+from vocabfold.terminal import printable
 
 _ROUNDING = 1e-15  # of the total: losses below are not shown,
 _ROUNDING_OF_BOUND = 1e-14  # and gaps below neither
 _MAX_SHOWN = 40  # columns in a repr
+_BAR = 160  # pixels of the longest bar in a notebook
 
 Result = Any  # of a column, a table or a codebook: n_values, size, information, total, loss, gap
 
@@ -62,7 +64,7 @@ class Fold:
         return f"Fold({_summary(self)})"
 
     def _repr_html_(self) -> str:
-        return html_table({}, self)
+        return html_summary("Fold", {}, self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +127,7 @@ class FoldTable(Mapping[str, Fold]):
         return summaries("FoldTable", self.folds, self)
 
     def _repr_html_(self) -> str:
-        return html_table(self.folds, self)
+        return html_summary("FoldTable", self.folds, self)
 
 
 def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
@@ -173,10 +175,14 @@ def share_kept(result: Result) -> str:
     return f"{100 * (1 - lost):.{max(1, -math.floor(math.log10(lost)) - 1)}f} %"
 
 
-def html_table(columns: Mapping[str, Result], whole: Result) -> str:
-    """Return a row per column and one for the whole."""
-    heads = ["", "values", "ids", "kept", "kept (nats)", "loss (nats)", "gap (nats)"]
-    rows = [(escape(str(name)), fold) for name, fold in columns.items()]
+def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
+    """Describe a result in a notebook: in a sentence, and in a table with a row and a bar for each column."""
+    heads = ["", "values", "ids", "kept", "kept (nats)", "loss (nats)"]
+    heads += ["gap (nats)"] if whole.gap is not None else []
+    has_gain = getattr(whole, "gain", None) is not None
+    heads += ["out-of-fold gain (nats)"] if has_gain else []
+    rows = [(escape(printable(str(name))), result) for name, result in columns.items()]
+    most = max((result.size for _, result in rows), default=0)
     cells = [
         [
             name,
@@ -185,10 +191,27 @@ def html_table(columns: Mapping[str, Result], whole: Result) -> str:
             share_kept(result),
             f"{result.information:.6g}",
             f"{result.loss:.2g}",
-            shown_gap(result),
+            *([shown_gap(result)] if whole.gap is not None else []),
+            *([f"{result.gain:.4g}"] if has_gain else []),
+            _bar(result, most) if result is not whole else "",
         ]
-        for name, result in [*rows, ("<b>all</b>", whole)]
+        for name, result in [*rows[:_MAX_SHOWN], ("<b>all</b>", whole)]
     ]
-    head = "".join(f"<th>{text}</th>" for text in heads)
+    if len(rows) > _MAX_SHOWN:
+        cells.insert(_MAX_SHOWN, [f"... and {len(rows) - _MAX_SHOWN} more columns", *[""] * len(heads)])
+    head = "".join(f"<th>{text}</th>" for text in [*heads, "ids" if rows else ""])
     body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in cells)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<p><b>{noun}</b>: {escape(_summary(whole))}</p>{table}"
+
+
+def _bar(result: Result, most: int) -> str:
+    """Return the ids of a column as a bar: those of one value dark, all others light."""
+    private = getattr(result, "n_private", 0)
+    parts = ((private, "#0b6bcb"), (result.size - private, "#8fbce6"))
+    block = "display:inline-block;height:.8em"
+    spans = (
+        f'<span style="{block};width:{_BAR * n / most:.1f}px;background:{colour}"></span>'
+        for n, colour in parts
+    )
+    return f'<span style="white-space:nowrap;display:block;text-align:left">{"".join(spans)}</span>'

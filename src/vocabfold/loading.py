@@ -126,6 +126,7 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
             store=SavedStore(files, columns),
             sources=origin.sources,
             fingerprints=origin.fingerprints,
+            saved=origin.saved,
             memory_limit=limit,
             hashes=hashes,
         )

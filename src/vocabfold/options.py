@@ -16,6 +16,7 @@ _OPTIONS = {  # what messages of the library call an option
     "label is missing": "--label is missing",
     "drop_null_labels=True": "--drop-null-labels",
     "with positive=.": "with --positive.",
+    "label is for held-out rows": "--label is for held-out rows",
     "raise memory_limit": "raise --memory",
     "memory_limit must be": "--memory must be",
     "overwrite=True": "--force",
@@ -39,8 +40,8 @@ _OPTIONS = {  # what messages of the library call an option
 }
 # Messages begin with the name of the option that they are about.
 _NAMES = (
-    "aim|allocation|allocations|budget|budgets|epsilon|fold_column|fold_seed|folds|method|methods|min_count|"
-    "preset|private_min|seed|shards|smoothing|tail|time_limit|unseen"
+    "aim|allocation|allocations|budget|budgets|drop_null_labels|epsilon|fold_column|fold_seed|folds|method|"
+    "methods|min_count|positive|preset|private_min|seed|shards|smoothing|steps|tail|time_limit|unseen|weight"
 )
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."

@@ -63,6 +63,7 @@ class Origin:
 
     sources: tuple[str, ...] = ()
     fingerprints: tuple[tuple[str, ...], ...] = ()
+    saved: str | None = None  # when, if it was
 
 
 CODEBOOK = Layout("codebook", "codebook.json")
@@ -212,9 +213,9 @@ def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: 
         raise
     about = {
         "header": hashlib.sha256(header).hexdigest(),  # of another header, it would not count
+        **asdict(origin),
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "vocabfold": vocabfold.__version__,
-        **asdict(origin),
     }
     with suppress(OSError):
         _put(folder, json.dumps(about, indent=2).encode() + b"\n", _PROVENANCE)
@@ -406,7 +407,8 @@ def _origin(folder: Path, header: bytes) -> Origin:
     with suppress(OSError, ValueError, RecursionError, TypeError, KeyError):
         found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else {}
         if found["header"] == hashlib.sha256(header).hexdigest():
-            return Origin(_texts(found["sources"]), tuple(map(_texts, found["fingerprints"])))
+            fingerprints = tuple(map(_texts, found["fingerprints"]))
+            return Origin(_texts(found["sources"]), fingerprints, str(found["saved"]))
     return Origin()
 
 

@@ -1,0 +1,162 @@
+"""Codebook -> what is in its ids: rates, rows, values and their most frequent members, column by column.
+
+A column may have more ids, and more values, than a page can hold. Ids next to each other by rate are shown
+together then, so that all have about as many rows; and of the values, those with most rows can be found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabfold.budget import share
+from vocabfold.codebook import Codebook
+from vocabfold.columns import BookColumn, groups_of
+from vocabfold.engines.duckdb import Engine
+from vocabfold.evaluate import interval
+from vocabfold.progress import track
+from vocabfold.terminal import printable
+
+MOST_SEGMENTS, MOST_SEGMENTS_OF_ONE = 12_000, 1_000
+MOST_VALUES = 30_000  # that can be found
+MOST_CHARACTERS = 60  # of a value that can be found,
+_EXAMPLE_CHARACTERS, _N_EXAMPLES = 40, 3  # and of one that is shown with an id
+MISSING = "(missing)"
+
+Json = dict[str, Any]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is in a column: its ids or neighbours of them, values that can be found, and shares of the rows."""
+
+    segments: Json
+    values: Json
+    rare: float  # of the rows at fit, those of values with fewer than `private_min` rows
+    missing: float | None  # not known, if it may be pooled
+    expected_unseen: float  # of new rows like those at fit
+
+
+def contents(book: Codebook) -> dict[str, Contents]:
+    """Look into every column of a codebook."""
+    sizes = [min(column.size, MOST_SEGMENTS_OF_ONE) for column in book.columns.values()]
+    segments = share(sizes, [], max(MOST_SEGMENTS, len(book)), "uniform")
+    n_values = [max(1, column.n_values) for column in book.columns.values()]
+    values = share(n_values, [], max(MOST_VALUES, len(book)), "uniform")
+    found = {}
+    with Engine(book.memory_limit) as engine:
+        for i, name in enumerate(track(book.features, "looking into", engine.progress)):
+            found[name] = _contents(engine, book, name, segments[i], values[i])
+    return found
+
+
+def shown(value: Any, most: int = MOST_CHARACTERS) -> str:
+    """Return a value in one line, its control characters spelled out, and not too long."""
+    if value is None:
+        return MISSING
+    text = printable(str(value)[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_values: int) -> Contents:
+    column, upr = book.columns[name], book.units_per_row
+    sql = book.store.sql(engine, name)
+    groups = engine.run(groups_of(sql, _N_EXAMPLES))
+    frequent = engine.run(
+        f"SELECT value, id, neg + pos AS units FROM ({sql}) ORDER BY units DESC, value NULLS FIRST "
+        f"LIMIT {n_values}"
+    )
+    few = book.settings["private_min"] * upr
+    conditions = {"rare": f"neg + pos < {few}", "once": f"neg + pos <= {upr}", "missing": "value IS NULL"}
+    sums = (
+        f"coalesce(sum(neg + pos) FILTER ({condition}), 0)::BIGINT AS {name}"
+        for name, condition in conditions.items()
+    )
+    shares = engine.run(f"SELECT {', '.join(sums)} FROM ({sql})").to_pylist()[0]
+    units = np.zeros((2, column.size), np.int64)
+    ids = groups["id"].to_numpy()
+    units[:, ids] = groups["neg"].to_numpy(), groups["pos"].to_numpy()
+    pooled = np.array([book.neg, book.pos]) - units.sum(axis=1)
+    units[:, column.other] += pooled
+    counts = np.zeros(column.size, np.int64)
+    counts[ids] = groups["n_values"].to_numpy()
+    examples: list[list[Any]] = [[] for _ in range(column.size)]
+    for id, of_id in zip(ids, groups["examples"].to_pylist(), strict=True):
+        examples[id] = of_id
+    places, segments = _segments(column, units / upr, counts, examples, n_segments)
+    of_values = frequent["id"].to_numpy()
+    n_units, n_pooled = book.neg + book.pos, int(pooled.sum())
+    return Contents(
+        segments=segments,
+        values={
+            "text": [shown(value) for value in frequent["value"].to_pylist()],
+            "id": of_values.tolist(),
+            "segment": places[of_values].tolist(),
+            "rows": (frequent["units"].to_numpy() / upr).tolist(),
+            "of": column.n_values,
+            "share_of_rows": float(frequent["units"].to_numpy().sum() / n_units),
+        },
+        rare=(shares["rare"] + n_pooled) / n_units,
+        missing=None if n_pooled and not shares["missing"] else shares["missing"] / n_units,
+        expected_unseen=(shares["once"] + n_pooled) / n_units,
+    )
+
+
+def _segments(
+    column: BookColumn, rows: Floats, n_values: NDArray[np.int64], examples: list[list[Any]], most: int
+) -> tuple[NDArray[np.int64], Json]:
+    """Return the segment of each id, and what is in each of them; by rate, rising."""
+    by_rate = np.argsort(column.rates, kind="stable")
+    of_ids = rows.sum(axis=0)[by_rate]
+    if column.size > most:
+        middles = (np.cumsum(of_ids) - of_ids / 2) / max(of_ids.sum(), 1)
+        starts = np.flatnonzero(np.diff(np.floor(middles * most), prepend=-1))
+    else:
+        starts = np.arange(column.size)
+    of_segment = np.repeat(np.arange(starts.size), np.diff(starts, append=column.size))
+    places = np.empty(column.size, np.int64)
+    places[by_rate] = of_segment
+    borders = (0.0, *column.borders, 1.0)
+    intervals = {id: borders[i : i + 2] for i, id in enumerate(column.tail)}
+    rates = np.asarray(column.rates)[by_rate]
+    sums = np.array([np.bincount(of_segment, side, starts.size) for side in rows[:, by_rate]])
+    low, high = interval(sums[1], sums.sum(axis=0))
+    found: dict[str, list[Any]] = {
+        name: [] for name in ("id", "last", "n_ids", "role", "from", "to", "examples")
+    }
+    for ids in np.split(by_rate, starts[1:]):
+        one = int(ids[0])
+        found["id"].append(int(ids.min()))
+        found["last"].append(int(ids.max()))
+        found["n_ids"].append(ids.size)
+        found["role"].append(_role(column, one in intervals, n_values[one]) if ids.size == 1 else "several")
+        bounds = intervals.get(one, (None, None)) if ids.size == 1 else (None, None)
+        found["from"].append(bounds[0])
+        found["to"].append(bounds[1])
+        most_rows = ids[np.argsort(-rows.sum(axis=0)[ids], kind="stable")]
+        members = (value for id in most_rows[:_N_EXAMPLES] for value in examples[id])
+        found["examples"].append([shown(value, _EXAMPLE_CHARACTERS) for value in islice(members, _N_EXAMPLES)])
+    n_rows = sums.sum(axis=0)
+    weighted = np.bincount(of_segment, rates * of_ids, starts.size)
+    return places, found | {
+        "rows": n_rows.tolist(),
+        "rate": np.where(n_rows > 0, weighted / np.maximum(n_rows, 1e-300), rates[starts]).tolist(),
+        "observed": [None if not n else float(pos / n) for pos, n in zip(sums[1], n_rows, strict=True)],
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "n_values": np.bincount(of_segment, n_values[by_rate], starts.size).astype(int).tolist(),
+    }
+
+
+def _role(column: BookColumn, is_tail: bool, n_values: int) -> str:
+    """Say what an id stands for: an interval of rates, a value, hashed values, or nothing in the codebook."""
+    if is_tail:
+        return "rates"
+    if not n_values:
+        return "other"
+    return "value" if column.n_private else "hash"

@@ -1,0 +1,286 @@
+"use strict";
+// Everything from data is put into the page as text (textContent), never as markup.
+(() => {
+  const { summary, plots } = JSON.parse(document.getElementById("data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const whole = (x) => (x == null ? "–" : Math.round(x).toLocaleString("en-US"));
+  const number = (x) => {
+    if (x == null) return "–";
+    const size = Math.abs(x);
+    return size && (size < 1e-4 || size >= 1e6) ? x.toExponential(2) : String(Number(x.toPrecision(3)));
+  };
+  const percent = (x) => {
+    if (x == null) return "–";
+    if (x >= 1) return "100 %";
+    return x < 0.999 ? `${(100 * x).toFixed(1)} %` : x < 0.99999 ? `${(100 * x).toFixed(3)} %` : "nearly 100 %";
+  };
+  const element = (name, text, attributes = {}) => {
+    const made = document.createElement(name);
+    if (text != null) made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const named = (text) => {
+    const cell = element("th", null, { scope: "row", "data-value": text });
+    cell.append(element("bdi", text));
+    return cell;
+  };
+  const words = (text) => element("td", text, { class: "text", "data-value": text, dir: "auto" });
+  const cell = (value, text) => element("td", text, { "data-value": value ?? "" });
+
+  // Tables: a click on a head sorts, a second one turns the order.
+  const sort = (table, column, ascending) => {
+    const rows = [...table.tBodies[0].rows];
+    const value = (row) => row.cells[column].dataset.value;
+    const isNumber = rows.every((row) => value(row) === "" || !Number.isNaN(Number(value(row))));
+    const compare = isNumber
+      ? (a, b) => (a === "" ? -Infinity : Number(a)) - (b === "" ? -Infinity : Number(b)) || 0
+      : (a, b) => a.localeCompare(b, "en", { numeric: true });
+    rows.sort((a, b) => (ascending ? 1 : -1) * compare(value(a), value(b)));
+    table.tBodies[0].append(...rows);
+  };
+  const sortAgain = (table) => {
+    const heads = [...table.tHead.rows[0].cells];
+    const column = heads.findIndex((head) => head.getAttribute("aria-sort") !== "none");
+    if (column >= 0) sort(table, column, heads[column].getAttribute("aria-sort") === "ascending");
+  };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      head.firstElementChild.addEventListener("click", () => {
+        const isText = table.tBodies[0].rows[0]?.cells[column].tagName === "TH";
+        const now = head.getAttribute("aria-sort");
+        const ascending = now === "none" ? isText : now === "descending";
+        heads.forEach((other) => other.setAttribute("aria-sort", "none"));
+        head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+        sort(table, column, ascending);
+      });
+    });
+  }
+
+  // Plots. Expressions are interpreted (ast), so that the page needs no right to compile code.
+  const views = {};
+  const drawn = Object.entries(plots).map(async ([name, spec]) => {
+    const place = byId(`plot-${name}`);
+    if (!place) return;
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true };
+    views[name] = (await vegaEmbed(place, spec, options)).view;
+  });
+  const exchange = (name, data) => {
+    const view = views[name];
+    if (!view) return;
+    for (const [key, rows] of Object.entries(data)) view.data(key, rows);
+    view.runAsync();
+  };
+
+  // 2. The slider over budgets.
+  const budgets = summary.budgets;
+  let step = budgets ? budgets.chosen : 0;
+  const showStep = () => {
+    const at = (i) => ({
+      budget: budgets.budget[i], size: budgets.size[i], information: budgets.information[i],
+      gain: budgets.gain[i], held_out: budgets.held_out[i],
+    });
+    const [half, double] = [budgets.half[step], budgets.double[step]];
+    const now = at(step);
+    byId("slider").value = step;
+    byId("slider").setAttribute("aria-valuetext", `${whole(now.budget)} ids`);
+    byId("slider-budget").textContent = `${whole(now.budget)} ids`;
+    byId("go-half").disabled = half == null;
+    byId("go-double").disabled = double == null;
+    const facts = ["gain", "held_out"].filter((fact) => budgets[fact][0] != null);
+    const rows = [["half", half], ["this", step], ["double", double]].filter(([, i]) => i != null).map(([name, i]) => {
+      const figures = at(i);
+      const row = element("tr", null, name === "this" ? { class: "now" } : {});
+      row.append(named(name), cell(figures.budget, whole(figures.budget)), cell(figures.size, whole(figures.size)));
+      row.append(cell(figures.information, number(figures.information)));
+      row.append(cell(figures.information / budgets.total, percent(figures.information / budgets.total)));
+      row.append(...facts.map((fact) => cell(figures[fact], number(figures[fact]))));
+      return row;
+    });
+    byId("steps").tBodies[0].replaceChildren(...rows);
+    byId("advice").textContent = advice(now, half, double);
+    byId("command").textContent = summary.about.command.replace("BUDGET", String(now.budget));
+    const table = byId("step-columns");
+    table.tBodies[0].replaceChildren(...budgets.columns.map((column, c) => {
+      const row = element("tr");
+      const bits = column.information[step];
+      row.append(named(summary.columns[c].name), cell(column.size[step], whole(column.size[step])));
+      row.append(cell(column.n_private[step], whole(column.n_private[step])), cell(bits, number(bits)));
+      row.append(...facts.map((fact) => cell(column[fact][step], number(column[fact][step]))));
+      const other = (i, sign) => {
+        const change = i == null ? null : sign * (column.information[i] - bits);
+        return [cell(i == null ? null : column.size[i], whole(i == null ? null : column.size[i])), cell(change, number(change))];
+      };
+      row.append(...other(half, -1), ...other(double, 1));
+      return row;
+    }));
+    sortAgain(table);
+    exchange("budgets", { at: [{ budget: now.budget }] });
+  };
+  const advice = (now, half, double) => {
+    const by = budgets.by;
+    const name = { held_out: "gain on held-out rows", gain: "gain on rows of other folds", information: "information kept" }[by];
+    const best = budgets[by][budgets.best];
+    const change = (i) => {
+      const more = budgets[by][i] - now[by];
+      if (more === 0) return `leaves the ${name} as it is`;
+      const part = Math.abs(more) / best;
+      const share = best > 0 ? ` (${part < 0.001 ? "less than 0.1 %" : percent(part)} of the best)` : "";
+      return `${more < 0 ? "lowers" : "raises"} the ${name} by ${number(Math.abs(more))} bits per row${share}`;
+    };
+    const parts = [];
+    if (half != null) parts.push(`halving ${change(half)}`);
+    if (double != null) parts.push(`doubling ${change(double)}`);
+    const said = parts.join("; ");
+    return said && `From ${whole(now.budget)} ids, ${said}. The best is at ${whole(budgets.budget[budgets.best])} ids.`;
+  };
+  if (budgets) {
+    const go = (i) => { if (i != null) { step = Number(i); showStep(); } };
+    byId("slider").addEventListener("input", (event) => go(event.target.value));
+    byId("go-half").addEventListener("click", () => go(budgets.half[step]));
+    byId("go-double").addEventListener("click", () => go(budgets.double[step]));
+    for (const button of document.querySelectorAll("button[data-step]")) button.addEventListener("click", () => go(button.dataset.step));
+    showStep();
+  }
+
+  // 4. The ids of a column.
+  const roles = {
+    rates: "an interval of rates", value: "one value", other: "all that is not in the codebook",
+    hash: "values of the same hash", several: "several ids, drawn as one",
+  };
+  let column = null;
+  let segment = 0;
+  const idName = (i) => {
+    const { id, last, n_ids } = column.segments;
+    return n_ids[i] === 1 ? String(id[i]) : `${whole(n_ids[i])} ids from ${id[i]} to ${last[i]}`;
+  };
+  const place = (i) => {
+    const rows = column.segments.rows;
+    const total = rows.reduce((a, b) => a + b, 0) || 1;
+    const start = rows.slice(0, i).reduce((a, b) => a + b, 0) / total;
+    return { start, end: start + rows[i] / total };
+  };
+  const strip = () => {
+    const { rows, rate, n_values } = column.segments;
+    const total = rows.reduce((a, b) => a + b, 0) || 1;
+    let end = 0;
+    return rows.map((n, i) => {
+      const start = end;
+      end += n / total;
+      return { i, name: idName(i), start, end, rate: rate[i], rows: n, values: n_values[i] };
+    });
+  };
+  const showSegment = (i) => {
+    segment = Number(i);
+    const s = column.segments;
+    const facts = [["Id", idName(segment)], ["Stands for", roles[s.role[segment]]]];
+    const isOther = s.n_ids[segment] === 1 && s.id[segment] === column.other;
+    if (isOther && !column.is_refused && s.role[segment] !== "other") facts.push(["Also", "every value that is not in the codebook"]);
+    facts.push(["Rows at fit", `${whole(s.rows[segment])} (${percent(s.rows[segment] / summary.about.rows)})`]);
+    facts.push(["Rate", `${(100 * s.rate[segment]).toFixed(3)} %`]);
+    if (s.observed[segment] != null) facts.push(["Observed", `${(100 * s.observed[segment]).toFixed(3)} % of its rows; 95 % interval ${(100 * s.low[segment]).toFixed(3)} to ${(100 * s.high[segment]).toFixed(3)} %`]);
+    if (s.from[segment] != null) facts.push(["Interval", `rates from ${(100 * s.from[segment]).toFixed(3)} to ${(100 * s.to[segment]).toFixed(3)} %`]);
+    facts.push(["Values", whole(s.n_values[segment])]);
+    if (s.examples[segment].length) facts.push(["Most frequent", s.examples[segment]]);
+    byId("id-facts").replaceChildren(...facts.flatMap(([name, text]) => {
+      const value = element("dd");
+      if (Array.isArray(text)) text.forEach((one, k) => value.append(k ? ", " : "", element("bdi", one)));
+      else value.textContent = text;
+      return [element("dt", name), value];
+    }));
+    byId("segment").value = segment;
+    byId("segment").setAttribute("aria-valuetext", `id ${idName(segment)}`);
+    exchange("strip", { picked: [place(segment)] });
+  };
+  const showColumn = (i) => {
+    column = summary.ids[i];
+    const s = column.segments;
+    const n = s.rows.length;
+    byId("segment").max = n - 1;
+    const most = s.rows.indexOf(Math.max(...s.rows));
+    byId("strip-title").textContent = `${column.name}: ${whole(column.size)} ids, with rates from ${percent(Math.min(...s.rate))} to ${percent(Math.max(...s.rate))}`;
+    const v = column.values;
+    const notes = [];
+    if (n < column.size) notes.push(`${whole(column.size)} ids are drawn as ${whole(n)}: neighbours by rate together, with about as many rows each.`);
+    notes.push(v.text.length < v.of
+      ? `The search finds the ${whole(v.text.length)} values with most rows (${percent(v.share_of_rows)} of the rows) of ${whole(v.of)}; for any other: vocabfold inspect BOOK --feature COLUMN --value VALUE.`
+      : `The search finds all ${whole(v.of)} values of the codebook.`);
+    byId("strip-note").textContent = notes.join(" ");
+    byId("segments").tBodies[0].replaceChildren(...s.rows.map((rows, k) => {
+      const row = element("tr");
+      row.append(cell(s.id[k], idName(k)), words(roles[s.role[k]]), cell(rows, whole(rows)));
+      for (const fact of ["rate", "observed", "low", "high"]) row.append(cell(s[fact][k], s[fact][k] == null ? "–" : `${(100 * s[fact][k]).toFixed(3)} %`));
+      row.append(cell(s.n_values[k], whole(s.n_values[k])), words(s.examples[k].join(", ")));
+      return row;
+    }));
+    sortAgain(byId("segments"));
+    exchange("strip", { strip: strip() });
+    showSegment(most);
+    find();
+  };
+  const find = () => {
+    const wanted = byId("find").value.trim();
+    const list = byId("found");
+    list.replaceChildren();
+    if (!wanted) return;
+    const { text, id, segment: places, rows, of } = column.values;
+    // Long values are cut in the page, so what is looked for is cut in the same way.
+    const short = [...wanted].length > 60 ? [...wanted].slice(0, 59).join("") + "…" : wanted;
+    const lower = short.toLowerCase();
+    const ranks = [(t) => t === short, (t) => t.toLowerCase().startsWith(lower), (t) => t.toLowerCase().includes(lower)];
+    const found = [];
+    for (const matches of ranks) {
+      for (let k = 0; k < text.length && found.length < 8; k++) if (matches(text[k]) && !found.includes(k)) found.push(k);
+    }
+    for (const k of found) {
+      const button = element("button", null, { type: "button" });
+      button.append(element("bdi", text[k]), `: id ${id[k]}, ${whole(rows[k])} rows`);
+      button.addEventListener("click", () => showSegment(places[k]));
+      const item = element("li");
+      item.append(button);
+      list.append(item);
+    }
+    if (found.length && text[found[0]] === short) showSegment(places[found[0]]);
+    else {
+      const gets = column.is_refused ? "is refused" : `gets the id ${column.other}`;
+      list.append(element("li", text.length < of
+        ? `No such value is among the ${whole(text.length)} with most rows; a value that is not in the codebook ${gets}.`
+        : `No such value is in the codebook; it ${gets}.`));
+    }
+  };
+  byId("pick").addEventListener("change", (event) => showColumn(Number(event.target.value)));
+  byId("segment").addEventListener("input", (event) => showSegment(event.target.value));
+  byId("find").addEventListener("input", find);
+  showColumn(Number(byId("pick").value));
+
+  // 5. Calibration, of all columns or of one.
+  const calibrate = (i) => {
+    const bins = i < 0 ? summary.trust.calibration : summary.trust.columns[i].calibration;
+    const rows = bins.rate.map((_, k) => Object.fromEntries(Object.entries(bins).map(([key, list]) => [key, list[k]])));
+    byId("bins").tBodies[0].replaceChildren(...rows.map((bin) => {
+      const row = element("tr");
+      for (const fact of ["rate_at_fit", "rate", "low", "high"]) row.append(cell(bin[fact], percent(bin[fact])));
+      row.append(cell(bin.rows, whole(bin.rows)), cell(bin.n_ids, whole(bin.n_ids)));
+      return row;
+    }));
+    exchange("calibration", { bins: rows });
+  };
+  if (summary.trust) {
+    byId("calibrate").addEventListener("change", (event) => calibrate(Number(event.target.value)));
+    calibrate(-1);
+  }
+
+  Promise.all(drawn).then(() => {
+    if (budgets) {
+      const nearest = (x) => budgets.budget.reduce((best, b, i) => (Math.abs(Math.log(b / x)) < Math.abs(Math.log(budgets.budget[best] / x)) ? i : best), 0);
+      views.budgets.addEventListener("click", (event, item) => {
+        if (item?.datum?.budget) { step = nearest(item.datum.budget); showStep(); }
+      });
+      showStep();
+    }
+    views.strip.addEventListener("click", (event, item) => { if (item?.datum?.i != null) showSegment(item.datum.i); });
+    exchange("strip", { picked: [place(segment)] });
+    document.documentElement.dataset.ready = "true";
+  });
+})();

@@ -1,0 +1,100 @@
+"""Summary -> one HTML file that needs nothing else: no network, no server, no fonts.
+
+Everything that comes from data is escaped by the template engine, or stands in a block of JSON that the script
+only ever shows as text. A policy in the page forbids it to load anything, and to run any script but its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from importlib.resources import files
+from typing import Any
+
+from vocabfold.errors import MissingDependency
+from vocabfold.report.findings import OF, findings, percent, told_most
+from vocabfold.report.plots import LIGHT, MOST_BARS, plots, series
+
+_DIGITS = 9  # of numbers in the page
+_NEEDED = "the report needs jinja2 and vl-convert-python: pip install 'vocabfold[report]'"
+
+Json = dict[str, Any]
+
+
+def check_libraries() -> None:
+    """Refuse to begin without the template engine and the plotting library."""
+    try:
+        import jinja2  # noqa: F401
+        import vl_convert  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency(_NEEDED) from error
+
+
+def page(summary: Json) -> str:
+    """Return the page."""
+    import jinja2
+    import vl_convert
+
+    of_package = jinja2.PackageLoader("vocabfold", "report")
+    environment = jinja2.Environment(loader=of_package, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
+    environment.filters |= {"whole": whole, "number": short, "percent": maybe_percent}
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;")
+    script = files("vocabfold.report").joinpath("page.js").read_text("utf-8")
+    assert "</script" not in library + script
+    return environment.get_template("page.html").render(
+        summary,
+        summary=summary,
+        findings=findings(summary),
+        facts=series(summary["budgets"]) if summary["budgets"] else [],
+        of=OF,
+        picked=told_most(summary),
+        most_bars=MOST_BARS,
+        colours=LIGHT,
+        style=files("vocabfold.report").joinpath("page.css").read_text("utf-8"),
+        data=embedded({"summary": summary, "plots": plots(summary)}),
+        library=library,
+        script=script,
+        hashes=[_hash(library), _hash(script)],
+    )
+
+
+def embedded(data: Any) -> str:
+    """Return data as JSON that cannot end the element it stands in."""
+    text = json.dumps(_rounded(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def whole(number: float | None) -> str:
+    """Return a number of rows, values or ids."""
+    return "–" if number is None else f"{number:,.0f}"
+
+
+def short(number: float | None) -> str:
+    """Return a number in three digits."""
+    return "–" if number is None else f"{number:.3g}"
+
+
+def maybe_percent(share: float | None) -> str:
+    """Return a share; of none, a dash."""
+    return "–" if share is None else percent(share)
+
+
+def _rounded(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _rounded(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_rounded(value) for value in data]
+    if isinstance(data, float):
+        if not math.isfinite(data):
+            return None
+        return int(data) if data.is_integer() and abs(data) < 2**53 else float(f"{data:.{_DIGITS}g}")
+    return data
+
+
+def _hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

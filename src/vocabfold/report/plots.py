@@ -1,0 +1,429 @@
+"""Summary -> Vega-Lite specifications, and pictures of them.
+
+Colours come from a palette: in the page they are CSS variables, so that one drawing serves light, dark and
+paper; in a picture they are those of the light page. Data that the page exchanges has a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import Any
+
+from vocabfold.evaluation import MUCH_DRIFT
+from vocabfold.report.findings import told_most
+
+Json = dict[str, Any]
+
+MOST_BARS = 40  # columns in a plot; the tables have all
+LIGHT = {
+    "ink": "#1c2733",
+    "faint": "#d5dbe1",
+    "kept": "#7a8794",
+    "gain": "#c4661f",
+    "held_out": "#0b6bcb",
+    "mark": "#b3261e",
+    "private": "#0b6bcb",
+    "tail": "#8fbce6",
+    "other": "#c9ced4",
+}
+CSS = {name: f"var(--{name.replace('_', '-')})" for name in LIGHT}
+_SERIES = {"information": "kept, rows at fit", "gain": "gain, other folds", "held_out": "gain, held-out rows"}
+_COLOURS = {"information": "kept", "gain": "gain", "held_out": "held_out"}
+_DASHES = {"information": [2, 2], "gain": [7, 3], "held_out": [1, 0]}  # for those who see no colours
+_METHOD_COLOURS = [
+    *("#0b6bcb", "#c4661f", "#2e8b57", "#8e44ad", "#b3261e", "#7a8794"),
+    *("#d4a017", "#1aa6a6", "#d16ba5", "#5c4033", "#3f51b5"),
+]
+
+
+def plots(summary: Json, colours: Mapping[str, str] = CSS) -> dict[str, Json]:
+    """Return the specification of each plot that there are figures for."""
+    found = {"columns": _ids_of_columns(summary, colours), "information": _points(summary["columns"], colours)}
+    found["strip"] = _strip(summary["ids"][told_most(summary)])
+    if summary["budgets"]:
+        found["budgets"] = _budgets(summary["budgets"], colours)
+    if summary["trust"]:
+        found["trust"] = _trust(summary["trust"], colours)
+        found["calibration"] = _calibration(summary["trust"], colours)
+        found["drift"] = _drift(summary["trust"], colours)
+    if summary["comparison"] and any(trial["lost"] is not None for trial in summary["comparison"]["trials"]):
+        found["comparison"] = _comparison(summary["comparison"], colours)
+    return {name: _framed(spec, colours) for name, spec in found.items()}
+
+
+def pictures(summary: Json, titles: Mapping[str, str]) -> dict[str, Json]:
+    """Return the plots as they stand on paper: with a title, and a width."""
+    specs = plots(summary, LIGHT)
+    if "budgets" in specs:
+        specs["budgets"]["layer"].pop()  # where the slider is
+    return {
+        name: spec | {"width": 620, "background": "white", "title": {"text": titles[name], "anchor": "start"}}
+        for name, spec in specs.items()
+    }
+
+
+def series(budgets: Json) -> list[str]:
+    """Return the figures of a budget that are there."""
+    return [fact for fact in _SERIES if budgets[fact][0] is not None]
+
+
+def _framed(spec: Json, colours: Mapping[str, str]) -> Json:
+    """Add what all plots have in common."""
+    axis = {
+        "labelColor": colours["ink"],
+        "titleColor": colours["ink"],
+        "gridColor": colours["faint"],
+        "domainColor": colours["faint"],
+        "tickColor": colours["faint"],
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "labelLimit": 130,
+    }
+    legend = {
+        "labelColor": colours["ink"],
+        "titleColor": colours["ink"],
+        "labelFontSize": 12,
+        "labelLimit": 300,
+    }
+    config = {
+        "font": "system-ui, sans-serif",
+        "axis": axis,
+        "legend": legend | {"orient": "top", "title": None, "columns": {"expr": "width < 420 ? 1 : 3"}},
+        "view": {"stroke": None},
+        "title": {"color": colours["ink"], "fontSize": 14, "fontWeight": "bold", "limit": 800},
+    }
+    return {"background": "transparent", "config": config, "width": "container"} | spec
+
+
+def _scale(colours: Mapping[str, str], names: Mapping[str, str]) -> Json:
+    """Return a colour for each series: names maps what it is called to the name of its colour."""
+    return {"domain": list(names), "range": [colours[colour] for colour in names.values()]}
+
+
+def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
+    facts = series(budgets)
+    rows = [
+        {"budget": budget, "series": _SERIES[fact], "bits": figure}
+        for fact in facts
+        for budget, figure in zip(budgets["budget"], budgets[fact], strict=True)
+    ]
+    chosen = budgets["budget"][budgets["chosen"]]
+    x = {
+        "field": "budget",
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False},
+        "title": "ids in all columns",
+        "axis": {"format": "~s", "tickCount": 6},
+    }
+    names = {_SERIES[fact]: _COLOURS[fact] for fact in facts}
+    colour = {"field": "series", "type": "nominal", "scale": _scale(colours, names)}
+    dash = {
+        "field": "series",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": [_DASHES[fact] for fact in facts]},
+    }
+    tip = [
+        {"field": "budget", "title": "ids allowed", "format": ","},
+        {"field": "series", "title": "what"},
+        {"field": "bits", "title": "bits per row", "format": ".4~g"},
+    ]
+    y = {"field": "bits", "type": "quantitative", "title": "bits per row"}
+    return {
+        "height": 300,
+        "layer": [
+            {
+                "data": {"name": "curve", "values": rows},
+                "mark": {"type": "line", "strokeWidth": 2.5, "clip": True},
+                "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
+            },
+            {
+                "data": {"name": "points", "values": rows},
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0},
+                "encoding": {"x": x, "y": y, "tooltip": tip},
+            },
+            {
+                "data": {"name": "chosen", "values": [{"budget": chosen, "text": f"codebook: {chosen:,}"}]},
+                "layer": [
+                    {"mark": {"type": "rule", "strokeDash": [5, 4], "stroke": colours["ink"]}},
+                    {
+                        "mark": {
+                            "type": "text",
+                            "align": "right" if _is_right(budgets) else "left",
+                            "dx": -5 if _is_right(budgets) else 5,
+                            "baseline": "top",
+                            "fill": colours["ink"],
+                        },
+                        "encoding": {"text": {"field": "text"}, "y": {"value": 2}},
+                    },
+                ],
+                "encoding": {"x": x},
+            },
+            {
+                "data": {"name": "at", "values": [{"budget": chosen}]},
+                "mark": {"type": "rule", "strokeWidth": 2, "stroke": colours["mark"], "opacity": 0.8},
+                "encoding": {"x": x},
+            },
+        ],
+    }
+
+
+def _is_right(budgets: Json) -> bool:
+    """Tell whether the chosen budget is in the right half of a logarithmic axis."""
+    first, last = budgets["budget"][0], budgets["budget"][-1]
+    return bool(budgets["budget"][budgets["chosen"]] ** 2 > first * last)
+
+
+def _by_column(rows: list[Json], names: list[str]) -> tuple[Json, Json]:
+    """Return the beginning of a plot with a line for each column, and the axis that has them."""
+    axis = {"ticks": False, "offset": 6, "domain": False}
+    y = {"field": "column", "type": "nominal", "sort": names, "title": None, "axis": axis}
+    return {"data": {"values": rows}, "height": 20 * len(names) + 4}, y
+
+
+def _ids_of_columns(summary: Json, colours: Mapping[str, str]) -> Json:
+    columns = sorted(summary["columns"], key=lambda column: -column["size"])[:MOST_BARS]
+    kinds = {"of one value": "private", "of rates": "tail", "of all else": "other"}
+    rows = []
+    for column in columns:
+        left = column["size"] - column["n_private"] - column["n_tail"]
+        sizes = dict(zip(kinds, (column["n_private"], column["n_tail"], left), strict=True))
+        rows += [{"column": column["name"], "kind": kind, "ids": n} for kind, n in sizes.items() if n]
+    spec, y = _by_column(rows, [column["name"] for column in columns])
+    spec["mark"] = {"type": "bar"}
+    spec["encoding"] = {
+        "y": y,
+        "x": {"field": "ids", "type": "quantitative", "title": "ids"},
+        "color": {"field": "kind", "type": "nominal", "scale": _scale(colours, kinds)},
+        "order": {"field": "kind", "sort": "descending"},
+        "tooltip": [{"field": "column"}, {"field": "kind"}, {"field": "ids", "format": ","}],
+    }
+    return spec
+
+
+def _points(columns: list[Json], colours: Mapping[str, str]) -> Json:
+    """Return what every column tells: a mark for each figure that is there, and two errors around the last."""
+    there = [fact for fact in _SERIES if columns[0][fact] is not None]
+    ranked = sorted(columns, key=lambda column: -column[there[-1]])[:MOST_BARS]
+    rows = [
+        {"column": column["name"], "series": _SERIES[fact], "bits": column[fact]}
+        for column in ranked
+        for fact in there
+    ]
+    spec, y = _by_column(rows, [column["name"] for column in ranked])
+    y["axis"]["grid"] = True
+    names = {_SERIES[fact]: _COLOURS[fact] for fact in there}
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        "encoding": {
+            "x": {"field": "bits", "type": "quantitative", "title": "bits per row"},
+            "y": y,
+            "color": {"field": "series", "type": "nominal", "scale": _scale(colours, names)},
+            "shape": {"field": "series", "scale": {"domain": list(names)}},
+            "tooltip": [
+                {"field": "column"},
+                {"field": "series", "title": "what"},
+                {"field": "bits", "format": ".3~g", "title": "bits per row"},
+            ],
+        },
+    }
+    if "error" not in columns[0]:
+        return spec | points
+    around = [
+        {
+            "column": column["name"],
+            "low": column["held_out"] - 2 * column["error"],
+            "high": column["held_out"] + 2 * column["error"],
+        }
+        for column in ranked
+    ]
+    errors = {
+        "data": {"values": around},
+        "mark": {"type": "rule", "strokeWidth": 2, "stroke": colours["held_out"]},
+        "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "y": y},
+    }
+    return spec | {"layer": [errors, points]}
+
+
+def _strip(ids: Json) -> Json:
+    return {
+        "height": 70,
+        "data": {"name": "strip", "values": strip_rows(ids)},
+        "layer": [
+            {
+                "mark": {"type": "rect", "cursor": "pointer"},
+                "encoding": {
+                    "x": {
+                        "field": "start",
+                        "type": "quantitative",
+                        "title": "rows at fit, by the rate of their id, rising",
+                        "axis": {"format": ".0%", "grid": False},
+                        "scale": {"domain": [0, 1], "nice": False},
+                    },
+                    "x2": {"field": "end"},
+                    "color": {
+                        "field": "rate",
+                        "type": "quantitative",
+                        "scale": {"scheme": "viridis"},
+                        "legend": {"title": "rate", "format": ".1~%", "gradientLength": 200, "orient": "top"},
+                    },
+                    "tooltip": [
+                        {"field": "name", "title": "id"},
+                        {"field": "rate", "format": ".3%"},
+                        {"field": "rows", "format": ",.0f"},
+                        {"field": "values", "format": ","},
+                    ],
+                },
+            },
+            {
+                "data": {"name": "picked", "values": [{"start": 0, "end": 0}]},
+                "mark": {"type": "rect", "fillOpacity": 0, "stroke": "#e4002b", "strokeWidth": 3},
+                "encoding": {"x": {"field": "start", "type": "quantitative"}, "x2": {"field": "end"}},
+            },
+        ],
+    }
+
+
+def strip_rows(ids: Json) -> list[Json]:
+    """Return the segments of a column with the place of each among all rows."""
+    segments, rows, end = ids["segments"], [], 0.0
+    total = sum(segments["rows"]) or 1
+    for i, n in enumerate(segments["rows"]):
+        first, last = segments["id"][i], segments["last"][i]
+        start, end = end, end + n / total
+        rows.append(
+            {
+                "i": i,
+                "name": f"{first}" if segments["n_ids"][i] == 1 else f"{first} to {last}",
+                "start": start,
+                "end": end,
+                "rate": segments["rate"][i],
+                "rows": n,
+                "values": segments["n_values"][i],
+            }
+        )
+    return rows
+
+
+def _trust(trust: Json, colours: Mapping[str, str]) -> Json:
+    columns = [
+        column | {"information": column["kept"], "gain": column["out_of_fold"], "held_out": column["gain"]}
+        for column in trust["columns"]
+    ]
+    return _points(columns, colours)
+
+
+def calibration_rows(calibration: Json) -> list[Json]:
+    """Return the bins of a calibration."""
+    return [dict(zip(calibration, figures, strict=True)) for figures in zip(*calibration.values(), strict=True)]
+
+
+def _calibration(trust: Json, colours: Mapping[str, str]) -> Json:
+    x = {
+        "field": "rate_at_fit",
+        "type": "quantitative",
+        "title": "rate of the ids at fit",
+        "axis": {"format": ".0~%"},
+        "scale": {"zero": False},
+    }
+    y = {
+        "field": "rate",
+        "type": "quantitative",
+        "title": "rate of the held-out rows",
+        "axis": {"format": ".0~%"},
+        "scale": {"zero": False},
+    }
+    return {
+        "height": 300,
+        "data": {"name": "bins", "values": calibration_rows(trust["calibration"])},
+        "layer": [
+            {
+                "mark": {"type": "line", "stroke": colours["kept"], "strokeDash": [4, 4]},
+                "encoding": {"x": x, "y": y | {"field": "rate_at_fit"}},
+            },
+            {
+                "mark": {"type": "rule", "stroke": colours["held_out"], "strokeWidth": 2},
+                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
+            },
+            {
+                "mark": {
+                    "type": "point",
+                    "filled": True,
+                    "size": 70,
+                    "fill": colours["held_out"],
+                    "opacity": 1,
+                },
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "tooltip": [
+                        {"field": "rate_at_fit", "title": "at fit", "format": ".2%"},
+                        {"field": "rate", "title": "now", "format": ".2%"},
+                        {"field": "low", "title": "from", "format": ".2%"},
+                        {"field": "high", "title": "to", "format": ".2%"},
+                        {"field": "rows", "format": ",.0f"},
+                        {"field": "n_ids", "title": "ids", "format": ","},
+                    ],
+                },
+            },
+        ],
+    }
+
+
+def _drift(trust: Json, colours: Mapping[str, str]) -> Json:
+    columns = sorted(trust["columns"], key=lambda column: -column["drift"])[:MOST_BARS]
+    rows = [{"column": column["name"], "drift": column["drift"]} for column in columns]
+    spec, y = _by_column(rows, [column["name"] for column in columns])
+    bars = {
+        "mark": {"type": "bar", "fill": colours["held_out"]},
+        "encoding": {
+            "x": {"field": "drift", "type": "quantitative", "title": "population stability index of the ids"},
+            "y": y,
+            "tooltip": [{"field": "column"}, {"field": "drift", "format": ".3~g"}],
+        },
+    }
+    much = {
+        "mark": {"type": "rule", "stroke": colours["mark"], "strokeDash": [4, 4]},
+        "encoding": {"x": {"datum": MUCH_DRIFT}},
+    }
+    return spec | {"layer": [bars, much]}
+
+
+def _comparison(comparison: Json, colours: Mapping[str, str]) -> Json:
+    done = [trial for trial in comparison["trials"] if trial["lost"] is not None]
+    names = list(dict.fromkeys(trial["name"] for trial in done))
+    facts = ("name", "budget", "lost", "seconds", "of_least")
+    # On a logarithmic axis nothing is 0.
+    rows = [{fact: trial[fact] for fact in facts} for trial in done if trial["lost"] > 0]
+    palette = [colour for colour, _ in zip(cycle(_METHOD_COLOURS), names, strict=False)]
+    return {
+        "height": 320,
+        "data": {"values": rows},
+        "mark": {"type": "line", "point": {"filled": True, "size": 60}, "strokeWidth": 2},
+        "encoding": {
+            "x": {
+                "field": "budget",
+                "type": "quantitative",
+                "scale": {"type": "log", "nice": False},
+                "title": "ids in all columns",
+                "axis": {"format": "~s", "tickCount": 6},
+            },
+            "y": {
+                "field": "lost",
+                "type": "quantitative",
+                "scale": {"type": "log"},
+                "title": "share of the information lost",
+                "axis": {"format": ".0~e", "tickCount": 6},
+            },
+            "color": {"field": "name", "type": "nominal", "scale": {"domain": names, "range": palette}},
+            "shape": {"field": "name", "scale": {"domain": names}},
+            "tooltip": [
+                {"field": "name", "title": "method"},
+                {"field": "budget", "format": ","},
+                {"field": "lost", "format": ".3~g"},
+                {"field": "of_least", "title": "of the least", "format": ".4~g"},
+                {"field": "seconds", "format": ".3~g"},
+            ],
+        },
+    }
