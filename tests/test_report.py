@@ -12,7 +12,7 @@ from visits import LABEL, visits
 from vocabfold.comparison import read_comparison
 from vocabfold.report.budgets import sweep
 from vocabfold.report.findings import findings, percent
-from vocabfold.report.page import embedded, page
+from vocabfold.report.page import embedded, page, short
 from vocabfold.report.plots import plots
 from vocabfold.report.summary import summarise
 
@@ -217,3 +217,11 @@ def test_notebooks_show_a_small_version(reported):
     many = vf.fold_table({f"c{i}": ([1, 2], [2, 1]) for i in range(50)}, 100)._repr_html_()
     assert "... and 10 more columns" in many
     assert "<b>Fold</b>" in vf.fold([1, 2], [2, 1], 2)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(None, "–"), (0, "0"), (0.12345, "0.123"), (1.2e-5, "1.2e-5"), (1234.5, "1,234"), (-0.5, "-0.5")],
+)
+def test_numbers_are_short(number, text):
+    assert short(number) == text

@@ -250,7 +250,7 @@ def report(path: str, pictures: str | None, summary: dict[str, Any], as_json: bo
             line(printable(f"{found[name]}."))
     if pictures is not None:
         line(f"plots -> {printable(pictures)}")
-    line(f"report -> {printable(path)} ({os.path.getsize(path) / 1e6:.1f} MB; open it in a browser)")
+    line(f"report -> {printable(path)} (open it in a browser)")
 
 
 def transformed(written: Transformed, digest: str, as_json: bool) -> None:

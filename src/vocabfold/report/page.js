@@ -6,8 +6,9 @@
   const whole = (x) => (x == null ? "–" : Math.round(x).toLocaleString("en-US"));
   const number = (x) => {
     if (x == null) return "–";
-    const size = Math.abs(x);
-    return size && (size < 1e-4 || size >= 1e6) ? x.toExponential(2) : String(Number(x.toPrecision(3)));
+    const short = Number(x.toPrecision(3));
+    if (Math.abs(x) >= 1000) return whole(x);
+    return short && Math.abs(short) < 1e-4 ? short.toExponential() : String(short);
   };
   const percent = (x) => {
     if (x == null) return "–";

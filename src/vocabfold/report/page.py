@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -75,8 +76,12 @@ def whole(number: float | None) -> str:
 
 
 def short(number: float | None) -> str:
-    """Return a number in three digits."""
-    return "–" if number is None else f"{number:.3g}"
+    """Return a number in three digits, as the script of the page does."""
+    if number is None:
+        return "–"
+    if abs(number) >= 1000:
+        return f"{number:,.0f}"
+    return re.sub(r"e([+-])0", r"e\1", f"{number:.3g}")
 
 
 def maybe_percent(share: float | None) -> str:
