@@ -14,7 +14,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist wor
 # benchmarks/honest/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,
 # and what needs real ones is left out.
 FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
-	transform-37m spark $(if $(DATA),methods honest)
+	transform-37m spark page $(if $(DATA),methods honest)
 DATA_OPTION = $(if $(DATA),--data $(DATA))
 CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
 
@@ -60,6 +60,7 @@ bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
 	$(BENCH).peers.run --small
 	$(BENCH).growth.run --small
 	$(BENCH).growth.simulation --small
+	$(BENCH).page.run --small
 
 figures: $(FIGURES:%=build/figures/%) ## the benchmarks at full size, hours; stopped, it goes on where it was
 	rm -r build/figures
@@ -109,6 +110,7 @@ $(eval $(call BENCHMARK,codebook-37m,codebook.run --rows 37000000,codebook.repor
 $(eval $(call BENCHMARK,transform-5m,transform.run,transform.report))
 $(eval $(call BENCHMARK,transform-37m,transform.run --rows 37000000 --repeats 1,transform.report))
 $(eval $(call BENCHMARK,spark,spark.run,spark.report))
+$(eval $(call BENCHMARK,page,page.run $(DATA_OPTION),page.run --report))
 $(eval $(call BENCHMARK,methods,methods.run $(DATA_OPTION),methods.report))
 $(eval $(call BENCHMARK,honest,honest.run $(DATA_OPTION),honest.report))
 

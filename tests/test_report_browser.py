@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import chromium
 import vocabfold as vf
 from visits import HOSTILE, NAME, visits
+from vocabfold.report.findings import findings
 
 pytestmark = pytest.mark.browser
 
@@ -63,6 +66,15 @@ def test_the_page_opens_by_itself_and_fits(opened, reported, width, scheme):
     for box in page.locator(".plot svg").all():
         assert 0 < box.bounding_box()["width"] <= width
     assert page.locator("h2").count() == 6
+    for name, said in findings(reported.summary).items():
+        place = page.locator(f"#plot-{name}")
+        if place.count():
+            assert place.get_attribute("aria-label") == said or name == "strip"
+            svg = place.locator("svg").bounding_box()
+            for legend in place.locator(".role-legend").all():
+                box = legend.bounding_box()
+                assert svg["y"] - 3 <= box["y"]
+                assert box["y"] + box["height"] <= svg["y"] + svg["height"] + 3
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 24, 31)"
     assert dark == (scheme == "dark")
 
@@ -141,6 +153,7 @@ def test_a_column_is_picked_and_a_value_found(opened, reported):
         assert cells(page, "#found li button")[0].startswith(f"{value}: id {id}, ")
         facts = page.locator("#id-facts").inner_text().split("\n")
         assert facts[facts.index("Id") + 1] == str(id)
+        assert facts[facts.index("Value") + 1] == value
     page.locator("#find").fill("nobody")
     assert f"it gets the id {column.other}" in cells(page, "#found li")[-1]
     page.locator("#find").fill("")
@@ -148,13 +161,53 @@ def test_a_column_is_picked_and_a_value_found(opened, reported):
     page.keyboard.press("Home")
     facts = page.locator("#id-facts").inner_text()
     first = ids[1]["segments"]
-    assert f"{100 * first['rate'][0]:.3f} %" in facts
+    assert f"{100 * first['rate'][0]:.2f} %" in facts
     assert f"{first['rows'][0]:,.0f} (" in facts
     page.locator("#segment-details summary").click()
     assert values(page, "#segments tbody td:nth-child(3)") == first["rows"]
     page.locator("#calibrate").select_option("1")
     bins = reported.summary["trust"]["columns"][1]["calibration"]
     assert values(page, "#bins tbody td:nth-child(1)") == pytest.approx(bins["rate_at_fit"])
+
+
+def test_values_are_found_whatever_their_kind(opened, tmp_path):
+    n_rows, prefix = 600, "https://example.org/a/rather/long/path/that/many/pages/have/in/common/"
+    pages = [f"{prefix}{i % 7}" for i in range(n_rows)]
+    rows = pa.table(
+        {
+            "page": pages,
+            "twin": [f"{'x' * 60}{i % 5}{'y' * 60}" for i in range(n_rows)],
+            "flag": [i % 3 == 0 for i in range(n_rows)],
+            "share": [float(i % 4) for i in range(n_rows)],
+            "text": [["", " lead", "(missing)", None][i % 4] for i in range(n_rows)],
+            "label": [int(i % 5 == 0 or i % 7 == 1) for i in range(n_rows)],
+        }
+    )
+    counts = vf.count(rows, "label", ["page", "twin", "flag", "share", "text"])
+    book = vf.fit(counts, "auto")
+    book.report(tmp_path / "kinds.html", counts=counts, steps=5)
+    page = opened(tmp_path / "kinds.html")
+    assert "--budget auto " in page.locator("#command").inner_text()
+    said = {
+        ("page", prefix + "3"): prefix + "3",
+        ("flag", "true"): True,
+        ("share", "1"): 1.0,
+        ("text", " lead"): " lead",
+    }
+    for (column, typed), value in said.items():
+        page.locator("#pick").select_option(column)
+        page.locator("#find").fill(typed)
+        assert f"id {book.ids(column, [value])[0]}, " in cells(page, "#found li")[0]
+        assert not [text for text in cells(page, "#found li") if "exactly" in text]
+    page.locator("#pick").select_option("page")
+    page.locator("#find").fill(prefix + "nosuchpage")
+    assert "No value in the codebook is exactly that" in cells(page, "#found li")[-1]
+    page.locator("#pick").select_option("twin")
+    page.locator("#find").fill("x" * 60 + "2" + "y" * 60)
+    assert "5 values look like this one" in cells(page, "#found li")[-1]
+    page.locator("#pick").select_option("text")
+    page.locator("#find").fill("(missing)")
+    assert "2 values look like this one" in cells(page, "#found li")[-1]
 
 
 def test_a_click_on_a_plot_picks(opened, reported):
@@ -201,9 +254,6 @@ def test_without_counts_or_rows_it_says_how_to_get_more(opened, reported, tmp_pa
 
 @pytest.mark.slow
 def test_many_columns_and_ids_stay_usable(opened, tmp_path):
-    import numpy as np
-    import pyarrow as pa
-
     rng = np.random.default_rng(0)
     names = {f"column {i}": rng.integers(0, 400, 3000).astype(str) for i in range(500)}
     rows = pa.table(names | {"click": rng.integers(0, 2, 3000)})

@@ -33,7 +33,7 @@ OPTIONS = st.one_of(
             "private_min": st.sampled_from([2, 10, 30]),
             "tail": st.sampled_from([1, 3, 8]),
             "smoothing": st.sampled_from(["auto", 0, 5]),
-            "unseen": st.sampled_from(["other", "own"]),
+            "unseen": st.sampled_from(["other", "own", "error"]),
         }
     ),
     st.fixed_dictionaries(
@@ -42,14 +42,16 @@ OPTIONS = st.one_of(
             "min_count": st.sampled_from([1, 3]),
             "smoothing": st.sampled_from(["auto", 0]),
             "unseen": st.sampled_from(["other", "own"]),
-            "method": st.sampled_from(["exact", "greedy", "bucketing"]),
+            "method": st.sampled_from(
+                ["exact", "greedy", "bucketing", "divisive", "agglomerative", "stochastic", "threshold"]
+            ),
             "allocation": st.just("uniform"),
         }
     ),
     st.fixed_dictionaries(
         {
             "aim": st.just("information"),
-            "method": st.sampled_from(["frequency", "hashing"]),
+            "method": st.sampled_from(["frequency", "selection", "hashing"]),
             "allocation": st.just("uniform"),
         }
     ),

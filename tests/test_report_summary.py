@@ -4,12 +4,15 @@ import json
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import vocabfold as vf
 from visits import FEATURES, HOSTILE, LABEL, visits
 from vocabfold.report import contents
-from vocabfold.report.contents import MISSING, shown
+from vocabfold.report.budgets import sweep
+from vocabfold.report.contents import EMPTY, MISSING, shown
+from vocabfold.report.findings import findings
 from vocabfold.report.summary import summarise
 
 BIT = math.log(2)
@@ -28,16 +31,18 @@ def test_what_i_got(reported):
         assert about[name] == pytest.approx(getattr(book, name) / BIT)
     assert about["kept"] == pytest.approx(book.information / book.total)
     assert (about["gap"], about["bound"], about["saved"]) == (None, None, None)
+    assert about["n_private"] + about["n_shared"] <= about["size"]
     assert about["rate"] == book.pos / 4000
     p = about["rate"]
     assert about["entropy"] == pytest.approx(-p * math.log2(p) - (1 - p) * math.log2(1 - p))
-    assert about["n_tail"] == sum(len(column.tail) for column in book.columns.values())
     assert about["held_out"] == pytest.approx(book.evaluate(visits(2000, seed=1)).gain / BIT)
     assert about["settings"] == book.settings
-    assert about["command"] == "vocabfold fit COUNTS --budget BUDGET -o BOOK"
+    assert about["commands"]["fit"] == "vocabfold fit COUNTS --budget BUDGET -o BOOK"
+    assert about["commands"]["count"].startswith(f"vocabfold count DATA --label '{LABEL}' --features '<b ")
     other = vf.fit(vf.count(visits(), LABEL, FEATURES), 30, aim="information", min_count=3, unseen="own")
     about = summarise(other)["about"]
-    assert about["command"].endswith("--budget BUDGET --aim information --min-count 3 --unseen own -o BOOK")
+    assert about["commands"]["fit"].endswith("BUDGET --aim information --min-count 3 --unseen own -o BOOK")
+    assert not about["is_plain"]  # so that its gap is not that of the rows as they are
     assert about["gap"] == 0
     assert about["bound"] == pytest.approx(other.bound / BIT)
 
@@ -53,7 +58,8 @@ def test_where_the_ids_go(reported):
         for fact in ("information", "total", "loss", "gain"):
             assert found[fact] == pytest.approx(getattr(column, fact) / BIT)
         assert found["kept"] == pytest.approx(1 - column.loss / column.total)
-        assert found["n_tail"] == len(column.tail)
+        ids = set(book[name]["id"].to_pylist())
+        assert found["n_shared"] == len(ids) - column.n_private
         values = rows[name].to_pylist()
         n = {value: values.count(value) for value in set(values)}
         is_known = None in book[name]["value"].to_pylist() or not column.n_pooled
@@ -82,14 +88,21 @@ def test_which_budget_is_enough(reported):
             assert column["information"][i] == pytest.approx(fitted.columns[name].information / BIT)
             assert column["gain"][i] == pytest.approx(fitted.columns[name].gain / BIT)
             assert column["held_out"][i] == pytest.approx(judged[name].gain / BIT)
-    best = max(found["held_out"])
-    assert found["held_out"][found["best"]] == best
-    reached = [figure >= 0.99 * best for figure in found["held_out"]]
-    assert found["enough"] == reached.index(True)
     for i, budget in enumerate(found["budget"]):
+        around = [
+            figure
+            for other, figure in zip(found["budget"], found["held_out"], strict=True)
+            if budget / 2**0.5 <= other <= budget * 2**0.5
+        ]
+        assert found["level"][i] == pytest.approx(np.median(around))
         for name, wanted in (("half", budget / 2), ("double", budget * 2)):
             if found[name][i] is not None:
-                assert found["budget"][found[name][i]] == pytest.approx(wanted, rel=0.2, abs=1)
+                assert found["budget"][found[name][i]] == pytest.approx(wanted, rel=0.03, abs=1)
+    best = max(found["level"])
+    assert found["level"][found["best"]] == best
+    assert found["tolerance"] >= 0.01 * best
+    alike = [i for i, level in enumerate(found["level"]) if level >= best - found["tolerance"]]
+    assert (found["enough"], found["last_alike"]) == (alike[0], alike[-1])
     assert found["half"][found["chosen"]] is not None
     assert found["half"][0] is None
     assert found["double"][-1] is None
@@ -119,7 +132,8 @@ def test_what_is_in_an_id(reported):
             if id in column.tail:
                 borders = (0, *column.borders, 1)
                 place = column.tail.index(id)
-                assert (segments["from"][i], segments["to"][i]) == borders[place : place + 2]
+                bounds = borders[place : place + 2] if column.borders else (None, None)
+                assert (segments["from"][i], segments["to"][i]) == bounds
                 assert segments["role"][i] == "rates"
             else:
                 assert segments["role"][i] == ("value" if members else "other")
@@ -128,9 +142,14 @@ def test_what_is_in_an_id(reported):
         assert values["of"] == len(values["text"]) == column.n_values
         assert sorted(values["text"]) == sorted(map(shown, entries))
         by_text = {shown(value): row for value, row in entries.items()}
-        for text, id, place, n in zip(*(values[key] for key in ("text", "id", "segment", "rows")), strict=True):
-            assert id == by_text[text]["id"] == ids[place]
-            assert n == by_text[text]["neg"] + by_text[text]["pos"]
+        keys = ("text", "id", "segment", "rows", "rate")
+        for text, id, place, n, rate in zip(*(values[key] for key in keys), strict=True):
+            entry = by_text[text]
+            assert id == entry["id"] == ids[place]
+            assert n == entry["neg"] + entry["pos"]
+            assert rate == entry["pos"] / n
+        special = [text for text in values["text"] if text in (MISSING, EMPTY)]
+        assert [values["text"][i] for i in values["special"]] == special
 
 
 def test_many_ids_and_values_are_aggregated(reported, monkeypatch):
@@ -192,7 +211,11 @@ def test_warnings_are_in_bits():
     )
     assert f"it told {found.kept:.2g} nats" in said
     assert f"it told {found.kept / BIT:.2g} bits" in in_bits
+    few = summarise(book, held_out=book.evaluate(visits(5, seed=3)))["trust"]["warnings"]
+    assert "5 held-out rows cannot tell what holds; give some thousands." in few
     fitted = book.evaluate(visits())
+    assert summarise(book, held_out=fitted)["about"]["held_out"] is None  # which would be flattered
+    assert "cannot tell what holds" in findings(summarise(book, held_out=fitted))["trust"]
     assert (
         "seems to be what the codebook was fitted on"
         in summarise(book, held_out=fitted)["trust"]["warnings"][0]
@@ -226,5 +249,60 @@ def test_values_are_shown_in_one_line_and_cut():
         assert text.isprintable()
     assert shown(None) == MISSING
     assert shown("x" * 60) == "x" * 60
-    assert shown("x" * 61) == "x" * 59 + "…"
+    assert shown("x" * 61) == "x" * 40 + "…" + "x" * 19
+    assert shown("http://example.org/" + "a/" * 90 + "end") != shown("http://example.org/" + "a/" * 90 + "END")
+    assert shown("") == EMPTY
+    assert shown("\x00" * 50) == r"\x00" * 10 + "…" + (r"\x00" * 50)[-19:]
     assert "\\u202e" in shown(HOSTILE[3])
+
+
+def test_the_codebook_is_among_what_it_is_compared_with(reported):
+    own = reported.summary["comparison"]["own"]
+    assert own["lost"] == pytest.approx(reported.book.loss / reported.book.total)
+    assert (own["budget"], own["size"]) == (60, reported.book.size)
+
+
+@pytest.mark.parametrize(
+    ("method", "role"), [("frequency", "rest"), ("selection", "rest"), ("hashing", "hash")]
+)
+def test_methods_by_value_have_no_intervals(method, role):
+    counts = vf.count(visits(), LABEL, ["user"])
+    book = vf.fit(counts, 20, aim="information", method=method, allocation="uniform")
+    (ids,) = summarise(book)["ids"]
+    assert role in ids["segments"]["role"]
+    assert "rates" not in ids["segments"]["role"]
+    assert set(ids["segments"]["from"]) == {None}
+
+
+def test_columns_whose_names_are_cut_alike_are_told_apart():
+    rows = visits()
+    names = [f"{'a' * 80}{i}{'b' * 80}" for i in range(2)]
+    book = vf.fit(
+        vf.count(pa.table({name: rows["user"] for name in names} | {"label": rows[LABEL]}), "label"), 30
+    )
+    found = [column["name"] for column in summarise(book)["columns"]]
+    assert found[1] == f"{found[0]} (2)"
+
+
+@pytest.mark.parametrize("unseen", ["other", "own"])
+@pytest.mark.parametrize("budget", [2, 3, "auto"])
+def test_few_ids_have_no_half(budget, unseen):
+    rows = pa.table({"id": [f"v{i % 300}" for i in range(600)], "label": [i % 3 == 0 for i in range(600)]})
+    counts = vf.count(rows.set_column(1, "label", rows["label"].cast("int8")), "label", folds=2)
+    book = vf.fit(counts, budget, unseen=unseen)  # all values are pooled
+    found = summarise(book, sweep(book, counts))
+    budgets = found["budgets"]
+    for i, size in enumerate(budgets["budget"]):
+        assert budgets["half"][i] is None or budgets["budget"][budgets["half"][i]] < size
+        assert budgets["double"][i] is None or budgets["budget"][budgets["double"][i]] > size
+    assert budgets["is_auto"] == (budget == "auto")
+    assert findings(found)
+
+
+@pytest.mark.parametrize(
+    ("gain", "promised", "said"),
+    [(0.2, -0.1, "gain 0.2 bits"), (0.0, 0.0, "gain 0 bits"), (0.1, 0.2, "50.0 %"), (-0.1, 0.2, "0 % of")],
+)
+def test_what_was_promised_may_be_nothing(reported, gain, promised, said):
+    trust = reported.summary["trust"] | {"gain": gain, "out_of_fold": promised}
+    assert said in findings(reported.summary | {"trust": trust})["trust"]

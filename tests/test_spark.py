@@ -282,6 +282,18 @@ def test_rows_that_are_new_are_judged_as_here(table, frame):
     assert book.evaluate(frame.where("row >= 1000")) == book.evaluate(table.slice(1000))
 
 
+def test_a_report_says_the_same_as_here(table, frame, tmp_path):
+    found = {}
+    for where, rows in (("here", table), ("there", frame)):
+        counts = vf.count(rows, "click", [TEXT, "number"], fold_column="fold")
+        book = vf.fit(counts, 12, min_count=3, private_min=9)
+        found[where] = book.report(
+            tmp_path / f"{where}.html", counts=counts, heldout=generated(500, seed=1), steps=4
+        )
+        del found[where]["about"]["sources"]
+    assert found["there"] == found["here"]
+
+
 def test_the_number_of_jobs_does_not_depend_on_the_columns(spark, frame):
     def n_jobs(features):
         group = f"{len(features)} columns"

@@ -373,7 +373,8 @@ class Codebook(Sums):
         compare : Comparison or path, optional
             What `vf.compare` found, or a file with what `vocabfold compare --json` printed.
         steps : int, optional
-            Budgets to try, at most 200; by default 200, or 25 with methods that are slow.
+            Budgets to try, 3 to 200; by default as many as are of use (16 for a factor of two, and 200 in
+            all), or 25 with methods that are slow.
         pictures : path, optional
             A folder for the plots, as SVG and PNG.
         overwrite : bool

@@ -398,7 +398,8 @@ def report(
         str | None, typer.Option(metavar="FILE", help="What 'vocabfold compare --json' printed.")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(metavar="N", help="Budgets to try; 200 at most, and if not said.")
+        int | None,
+        typer.Option(metavar="N", help="Budgets to try, 3 to 200; by default as many as are of use."),
     ] = None,
     pictures: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Also write the plots, as SVG and PNG.")
@@ -416,8 +417,6 @@ def report(
     """
     from vocabfold import display
 
-    if steps is not None and counts is None:
-        raise InputError("--steps is for other budgets, which need the counts: add --counts, or leave it out.")
     summary = vf.load(book, memory_limit=memory).report(
         out,
         counts=None if counts is None else vf.load_counts(counts, memory_limit=memory),

@@ -272,11 +272,12 @@ def read_comparison(path: str | os.PathLike[str]) -> Comparison:
         about = {name: found[name] for name in ("n_columns", "n_values", "total")}
         is_valid = (
             len(trials) > 0
-            and all(isinstance(about[name], int) and about[name] > 0 for name in ("n_columns", "n_values"))
-            and _is_number(about["total"])
-            and 0 < about["total"] < math.inf
+            and all(_is_one(about[name], (int,)) and about[name] > 0 for name in ("n_columns", "n_values"))
+            and _is_one(about["total"], (int, float))
+            and about["total"] > 0
             and all(_is_one(getattr(trial, name), kind) for trial in trials for name, kind in kinds.items())
             and all(trial.budget > 0 and (trial.loss is None) == (trial.gap is None) for trial in trials)
+            and all(min(trial.loss or 0, trial.gap or 0, trial.seconds or 0) >= 0 for trial in trials)
         )
     except OSError as error:
         raise InputError(f"{path} cannot be read: {checks.reason(error)}.") from error
@@ -288,8 +289,8 @@ def read_comparison(path: str | os.PathLike[str]) -> Comparison:
 
 
 def _is_one(value: Any, kinds: tuple[type, ...]) -> bool:
-    is_finite = not isinstance(value, float) or math.isfinite(value)
-    return isinstance(value, kinds) and not isinstance(value, bool) and is_finite
+    is_small = not isinstance(value, int | float) or -_MOST_IDS <= value <= _MOST_IDS
+    return isinstance(value, kinds) and not isinstance(value, bool) and is_small
 
 
 def check_options(

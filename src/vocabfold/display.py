@@ -248,6 +248,8 @@ def report(path: str, pictures: str | None, summary: dict[str, Any], as_json: bo
     for name in ("got", "budgets", "trust", "comparison"):
         if name in found:
             line(printable(f"{found[name]}."))
+    for text in summary["trust"]["warnings"] if summary["trust"] else ():
+        sys.stderr.write(f"warning: {printable(in_options(text))}\n")
     if pictures is not None:
         line(f"plots -> {printable(pictures)}")
     line(f"report -> {printable(path)} (open it in a browser)")

@@ -186,7 +186,7 @@ def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str
     cells = [
         [
             name,
-            f"{result.n_values:,}",
+            f"{result.n_values + getattr(result, 'n_pooled', 0):,}",
             f"{result.size:,}",
             share_kept(result),
             f"{result.information:.6g}",
@@ -199,7 +199,7 @@ def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str
     ]
     if len(rows) > _MAX_SHOWN:
         cells.insert(_MAX_SHOWN, [f"... and {len(rows) - _MAX_SHOWN} more columns", *[""] * len(heads)])
-    head = "".join(f"<th>{text}</th>" for text in [*heads, "ids" if rows else ""])
+    head = "".join(f"<th>{text}</th>" for text in [*heads, "ids of one value, of several" if rows else ""])
     body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<p><b>{noun}</b>: {escape(_summary(whole))}</p>{table}"

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vocabfold import checks
 from vocabfold.budget import BY_VALUE
 from vocabfold.building import Built
 from vocabfold.codebook import Codebook
@@ -27,7 +28,7 @@ from vocabfold.crossfit import gained, grouped, other_counts, others, tail_ids, 
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
 from vocabfold.evaluate import hedged, judge
-from vocabfold.fitting import fit
+from vocabfold.fitting import check_options, fit
 from vocabfold.pairs import Pairs
 from vocabfold.private import Split
 from vocabfold.progress import track
@@ -38,6 +39,7 @@ _FEW_STEPS = 25  # of methods that have to be fitted anew, or are slow
 _SLOW = (*BY_VALUE, "dynamic", "stochastic", "threshold", "agglomerative", "divisive")
 _MOST_IDS = 200_000  # that are tried, if the codebook does not come near them
 _STEPS_PER_OCTAVE = 16
+_LARGEST = 2**53
 _ROUNDING = 1e-9
 
 Floats = NDArray[np.float64]
@@ -93,6 +95,11 @@ def check_counts(book: Codebook, counts: Counts) -> None:
     of_counts = counts.label, counts.positive, counts.units_per_row, counts.neg, counts.pos, counts.features
     if of_book != of_counts:
         raise other_counts()
+    options = {name: value for name, value in book.settings.items() if name not in ("budget", "private_from")}
+    check_options(book.settings["budget"], **options)  # a header may say anything
+    checks.at_least("budget", _chosen(book), 1)
+    if _chosen(book) > _LARGEST:
+        raise InputError(f"budget must be at most {_LARGEST:,} to try others, got {_chosen(book):,}.")
 
 
 def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
@@ -115,7 +122,7 @@ def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
     """Return the budgets to try: up to the one that is enough, or to as many ids as are worth looking at."""
     is_own, chosen = book.settings["unseen"] == "own", _chosen(book)
     enough += len(book) if is_own or book.n_pooled else 0
-    least = len(book) * (2 if is_own else 1)
+    least = min(chosen, len(book) * (2 if is_own else 1))
     most = max(least, 2 * chosen, min(enough, max(_MOST_IDS, 4 * chosen)))
     return spaced(least, chosen, most, n_steps)
 
@@ -157,10 +164,10 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
         for budget in map(int, track([*map(str, budgets[::-1])], "trying budgets")):
             try:
                 solved = solve(engine, counts, pairs, _settings(book, budget), frequent)
-            except InputError:  # fewer ids than shards
-                if budget == _chosen(book):
+            except InputError:
+                if book.settings["shards"] == 1 or budget == _chosen(book):
                     raise
-                continue
+                continue  # fewer ids than shards
             steps.append(_step(budget, solved, pairs, folds, new))
     return steps[::-1]
 

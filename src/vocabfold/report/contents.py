@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold.budget import share
+from vocabfold.budget import BY_VALUE, share
 from vocabfold.codebook import Codebook
 from vocabfold.columns import BookColumn, groups_of
 from vocabfold.engines.duckdb import Engine
@@ -25,7 +25,7 @@ MOST_SEGMENTS, MOST_SEGMENTS_OF_ONE = 12_000, 1_000
 MOST_VALUES = 30_000  # that can be found
 MOST_CHARACTERS = 60  # of a value that can be found,
 _EXAMPLE_CHARACTERS, _N_EXAMPLES = 40, 3  # and of one that is shown with an id
-MISSING = "(missing)"
+MISSING, EMPTY = "(missing)", "(empty text)"
 
 Json = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -37,6 +37,7 @@ class Contents:
 
     segments: Json
     values: Json
+    n_shared: int  # ids that several values may have
     rare: float  # of the rows at fit, those of values with fewer than `private_min` rows
     missing: float | None  # not known, if it may be pooled
     expected_unseen: float  # of new rows like those at fit
@@ -56,11 +57,15 @@ def contents(book: Codebook) -> dict[str, Contents]:
 
 
 def shown(value: Any, most: int = MOST_CHARACTERS) -> str:
-    """Return a value in one line, its control characters spelled out, and not too long."""
-    if value is None:
-        return MISSING
-    text = printable(str(value)[: most + 1])
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """Return a value in one line, its control characters spelled out; a long one is cut in the middle."""
+    if value is None or value == "":
+        return MISSING if value is None else EMPTY
+    raw = str(value)
+    text = printable(raw) if len(raw) <= most else ""
+    if text and len(text) <= most:
+        return text
+    end = (most - 1) // 3  # often, as in addresses, it is the end that differs
+    return printable(raw[:most])[: most - 1 - end] + "…" + printable(raw[-most:])[-end:]
 
 
 def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_values: int) -> Contents:
@@ -68,7 +73,7 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
     sql = book.store.sql(engine, name)
     groups = engine.run(groups_of(sql, _N_EXAMPLES))
     frequent = engine.run(
-        f"SELECT value, id, neg + pos AS units FROM ({sql}) ORDER BY units DESC, value NULLS FIRST "
+        f"SELECT value, id, pos, neg + pos AS units FROM ({sql}) ORDER BY units DESC, value NULLS FIRST "
         f"LIMIT {n_values}"
     )
     few = book.settings["private_min"] * upr
@@ -89,17 +94,25 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
     for id, of_id in zip(ids, groups["examples"].to_pylist(), strict=True):
         examples[id] = of_id
     places, segments = _segments(column, units / upr, counts, examples, n_segments)
-    of_values = frequent["id"].to_numpy()
+    by_rate = book.settings["method"] not in BY_VALUE
+    segments["role"] = [_role(role, by_rate, column) for role in segments["role"]]
+    if not by_rate:
+        segments |= dict.fromkeys(("from", "to"), [None] * len(segments["id"]))
+    values = frequent["value"].to_pylist()
+    of_values, units_of_values = frequent["id"].to_numpy(), frequent["units"].to_numpy()
     n_units, n_pooled = book.neg + book.pos, int(pooled.sum())
     return Contents(
         segments=segments,
+        n_shared=int(np.count_nonzero(counts)) - column.n_private,
         values={
-            "text": [shown(value) for value in frequent["value"].to_pylist()],
+            "text": [shown(value) for value in values],
+            "special": [i for i, value in enumerate(values) if value is None or value == ""],
             "id": of_values.tolist(),
             "segment": places[of_values].tolist(),
-            "rows": (frequent["units"].to_numpy() / upr).tolist(),
+            "rows": (units_of_values / upr).tolist(),
+            "rate": (frequent["pos"].to_numpy() / np.maximum(units_of_values, 1)).tolist(),
             "of": column.n_values,
-            "share_of_rows": float(frequent["units"].to_numpy().sum() / n_units),
+            "share_of_rows": float(units_of_values.sum() / n_units),
         },
         rare=(shares["rare"] + n_pooled) / n_units,
         missing=None if n_pooled and not shares["missing"] else shares["missing"] / n_units,
@@ -134,8 +147,8 @@ def _segments(
         found["id"].append(int(ids.min()))
         found["last"].append(int(ids.max()))
         found["n_ids"].append(ids.size)
-        found["role"].append(_role(column, one in intervals, n_values[one]) if ids.size == 1 else "several")
-        bounds = intervals.get(one, (None, None)) if ids.size == 1 else (None, None)
+        found["role"].append(_kind(one in intervals, n_values[one]) if ids.size == 1 else "several")
+        bounds = intervals.get(one, (None, None)) if ids.size == 1 and column.borders else (None, None)
         found["from"].append(bounds[0])
         found["to"].append(bounds[1])
         most_rows = ids[np.argsort(-rows.sum(axis=0)[ids], kind="stable")]
@@ -153,10 +166,13 @@ def _segments(
     }
 
 
-def _role(column: BookColumn, is_tail: bool, n_values: int) -> str:
-    """Say what an id stands for: an interval of rates, a value, hashed values, or nothing in the codebook."""
-    if is_tail:
-        return "rates"
-    if not n_values:
-        return "other"
-    return "value" if column.n_private else "hash"
+def _kind(is_tail: bool, n_values: int) -> str:
+    """Say what an id stands for: an interval of rates, a value, or nothing that is in the codebook."""
+    return "rates" if is_tail else "value" if n_values else "other"
+
+
+def _role(kind: str, by_rate: bool, column: BookColumn) -> str:
+    """Say it of methods that do not fold by rate, too."""
+    if by_rate or kind in ("other", "several"):
+        return kind
+    return "rest" if kind == "rates" else "value" if column.n_private else "hash"

@@ -7,6 +7,8 @@ from typing import Any
 from vocabfold.checks import number
 
 Json = dict[str, Any]
+SOME_DRIFT = 0.1  # of the population stability index, that is worth a look
+_MOST_NAMED = 8  # columns in a sentence
 OF = {"held_out": "on held-out rows", "gain": "on rows of other folds", "information": "of the rows at fit"}
 
 
@@ -18,6 +20,8 @@ def findings(summary: Json) -> dict[str, str]:
         "columns": _columns(summary),
         "information": _information(summary),
     }
+    if said := _idle(summary):
+        found["idle"] = said
     found["strip"] = _strip(summary["ids"][told_most(summary)])
     if summary["budgets"]:
         found["budgets"] = _budgets(summary["budgets"])
@@ -34,14 +38,17 @@ def _got(about: Json) -> str:
     label = f"{about['label']} = {about['positive']}"
     for fact in ("held_out", "gain"):
         if about[fact] is not None:
-            return f"{became}, which gain {about[fact]:.3g} bits per row about {label} {OF[fact]}"
+            summed = " (summed over the columns)" if about["n_columns"] > 1 else ""
+            return f"{became}, which gain {about[fact]:.3g} bits per row{summed} about {label} {OF[fact]}"
     return f"{became}, which keep {percent(about['kept'])} of what the values tell about {label}"
 
 
 def percent(share: float) -> str:
-    """Return a share with so many digits that what is missing shows."""
-    if share >= 1:
-        return "100 %"
+    """Return a share with so many digits that what there is, and what is missing, shows."""
+    if share >= 1 or share <= 0:
+        return f"{100 * share:.3g} %"
+    if share < 0.01:
+        return f"{100 * share:.2g} %"
     return (
         f"{100 * share:.1f} %"
         if share < 0.999
@@ -87,16 +94,20 @@ def _best_fact(summary: Json) -> str:
 
 
 def _budgets(budgets: Json) -> str:
-    by, enough, best, chosen = (budgets[name] for name in ("by", "enough", "best", "chosen"))
-    figures = budgets[by]
-    what = "information" if by == "information" else "gain"
-    is_enough = f"{number(budgets['budget'][enough], 'id')} reach 99 % of the best {what} {OF[by]}"
-    own = f"the codebook's {budgets['budget'][chosen]:,}"
-    if figures[best] <= 0:
-        return f"No budget gains anything {OF[by]}"
-    if budgets["budget"][enough] == budgets["budget"][chosen]:
-        return f"{is_enough}: just as many as the codebook has"
-    return f"{is_enough}; {own} reach {percent(max(0.0, figures[chosen] / figures[best]))}"
+    by, levels = budgets["by"], budgets["level"]
+    best, what = levels[budgets["best"]], "keep" if by == "information" else "gain"
+    first, last, chosen = (budgets["budget"][budgets[name]] for name in ("enough", "last_alike", "chosen"))
+    if best <= 0:
+        return f"No budget {what}s anything {OF[by]}"
+    share = budgets["tolerance"] / best
+    alike = f"{first:,} to {last:,} ids {what} the same" if first < last else f"{first:,} ids {what} the most"
+    less = 1 - levels[budgets["chosen"]] / best
+    own = f"the codebook's budget of {chosen:,} is among them"
+    if less > share:
+        own = f"the codebook's budget of {chosen:,} {what}s {percent(less)} less"
+    elif first == last == chosen:
+        own = "the codebook's own budget"
+    return f"About {number(first, 'id')} are enough: {alike} {OF[by]}, up to {percent(share)}; {own}"
 
 
 def _trust(trust: Json) -> dict[str, str]:
@@ -105,26 +116,29 @@ def _trust(trust: Json) -> dict[str, str]:
         promised, what = trust["out_of_fold"], "what the folds at fit promised"
     columns = trust["columns"]
     figures = f"{trust['gain']:.3g} against {promised:.3g} bits per row"
-    share = max(0.0, trust["gain"]) / promised if promised > 0 else 0.0
-    held = (
-        f"{percent(share)} of {what} holds on the held-out rows: {figures}"
-        if share <= 1
-        else f"The held-out rows gain more than {what}: {figures}"
-    )
+    if trust["is_fitted"]:
+        held = "These are the rows that the codebook was fitted on, so they cannot tell what holds"
+    elif promised <= 0:
+        held = f"The held-out rows gain {trust['gain']:.3g} bits per row; {what}: {promised:.3g}"
+    elif trust["gain"] > promised:
+        held = f"The held-out rows gain more than {what}: {figures}"
+    else:
+        held = f"{percent(max(0.0, trust['gain']) / promised)} of {what} holds on the held-out rows: {figures}"
     drifted = max(columns, key=lambda column: column["drift"])
-    off = sum(abs(now - then) * n for now, then, n in zip(*_of(trust["calibration"]), strict=True))
-    miss = off / sum(trust["calibration"]["rows"])
-    few = sum(column["drift"] > 0.1 for column in columns)
+    few = sum(column["drift"] > SOME_DRIFT for column in columns)
     return {
         "trust": held,
-        "calibration": f"The rates of the ids are off by {100 * miss:.2g} percentage points on average",
-        "drift": f"{few} of {number(len(columns), 'column')} drifted noticeably (index above 0.1), "
+        "calibration": _calibration(trust),
+        "drift": f"{few} of {number(len(columns), 'column')} drifted noticeably (index above {SOME_DRIFT}), "
         f"{drifted['name']} the most: {drifted['drift']:.2g}",
     }
 
 
-def _of(calibration: Json) -> tuple[list[float], list[float], list[float]]:
-    return calibration["rate"], calibration["rate_at_fit"], calibration["rows"]
+def _calibration(trust: Json) -> str:
+    miss, shift = trust["miscalibration"], trust["rate"] - trust["rate_at_fit"]
+    rates = f"{percent(trust['rate'])} of these rows are positive, and {percent(trust['rate_at_fit'])} at fit"
+    why = f", as {rates}" if abs(shift) > miss / 2 else ""
+    return f"The rates of the ids are off by {100 * miss:.2g} percentage points on average{why}"
 
 
 def _comparison(comparison: Json) -> str:
@@ -134,9 +148,18 @@ def _comparison(comparison: Json) -> str:
     budget = max(trial["budget"] for trial in done)
     there = sorted((trial for trial in done if trial["budget"] == budget), key=lambda trial: trial["lost"])
     first, last = there[0], there[-1]
-    if len(there) == 1:
-        return f"At {budget:,} ids, {first['name']} loses {percent(first['lost'])}"
-    return (
-        f"At {budget:,} ids, {first['name']} loses {first['lost']:.2g} of the information, and {last['name']} "
-        f"{last['lost']:.2g}"
-    )
+    least = f"At {budget:,} ids, {first['name']} loses {100 * first['lost']:.2g} % of the information"
+    return least if len(there) == 1 else f"{least}, and {last['name']} {100 * last['lost']:.2g} %"
+
+
+def _idle(summary: Json) -> str:
+    """Name the columns that gain nothing on rows that did not fit them."""
+    fact = _best_fact(summary)
+    if fact == "information":
+        return ""
+    idle = [column for column in summary["columns"] if column[fact] <= 0]
+    if not idle:
+        return ""
+    names = ", ".join(column["name"] for column in idle[:_MOST_NAMED]) + ", ..." * (len(idle) > _MOST_NAMED)
+    ids = number(sum(column["size"] for column in idle), "id")
+    return f"Nothing is gained {OF[fact]} by {names} ({ids} in all): such columns may be left out"

@@ -7,12 +7,14 @@
   const number = (x) => {
     if (x == null) return "–";
     const short = Number(x.toPrecision(3));
-    if (Math.abs(x) >= 1000) return whole(x);
+    if (Math.abs(x) >= 999.5) return whole(x);
     return short && Math.abs(short) < 1e-4 ? short.toExponential() : String(short);
   };
+  const ids = (n) => `${whole(n)} id${n === 1 ? "" : "s"}`;
   const percent = (x) => {
     if (x == null) return "–";
-    if (x >= 1) return "100 %";
+    if (x >= 1 || x <= 0) return `${Number((100 * x).toPrecision(3))} %`;
+    if (x < 0.01) return `${Number((100 * x).toPrecision(2))} %`;
     return x < 0.999 ? `${(100 * x).toFixed(1)} %` : x < 0.99999 ? `${(100 * x).toFixed(3)} %` : "nearly 100 %";
   };
   const element = (name, text, attributes = {}) => {
@@ -26,6 +28,7 @@
     cell.append(element("bdi", text));
     return cell;
   };
+  const rate = (x) => (x == null ? "–" : `${x > 0 && x < 0.01 ? Number((100 * x).toPrecision(3)) : (100 * x).toFixed(2)} %`);
   const words = (text) => element("td", text, { class: "text", "data-value": text, dir: "auto" });
   const cell = (value, text) => element("td", text, { "data-value": value ?? "" });
 
@@ -64,6 +67,7 @@
   const drawn = Object.entries(plots).map(async ([name, spec]) => {
     const place = byId(`plot-${name}`);
     if (!place) return;
+    if (place.clientWidth < 520) spec.config.legend.columns = 1;
     const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true };
     views[name] = (await vegaEmbed(place, spec, options)).view;
   });
@@ -85,8 +89,8 @@
     const [half, double] = [budgets.half[step], budgets.double[step]];
     const now = at(step);
     byId("slider").value = step;
-    byId("slider").setAttribute("aria-valuetext", `${whole(now.budget)} ids`);
-    byId("slider-budget").textContent = `${whole(now.budget)} ids`;
+    byId("slider").setAttribute("aria-valuetext", ids(now.budget));
+    byId("slider-budget").textContent = ids(now.budget);
     byId("go-half").disabled = half == null;
     byId("go-double").disabled = double == null;
     const facts = ["gain", "held_out"].filter((fact) => budgets[fact][0] != null);
@@ -95,13 +99,15 @@
       const row = element("tr", null, name === "this" ? { class: "now" } : {});
       row.append(named(name), cell(figures.budget, whole(figures.budget)), cell(figures.size, whole(figures.size)));
       row.append(cell(figures.information, number(figures.information)));
-      row.append(cell(figures.information / budgets.total, percent(figures.information / budgets.total)));
+      const kept = budgets.total ? figures.information / budgets.total : 1;
+      row.append(cell(kept, percent(kept)));
       row.append(...facts.map((fact) => cell(figures[fact], number(figures[fact]))));
       return row;
     });
     byId("steps").tBodies[0].replaceChildren(...rows);
     byId("advice").textContent = advice(now, half, double);
-    byId("command").textContent = summary.about.command.replace("BUDGET", String(now.budget));
+    const budget = budgets.is_auto && step === budgets.chosen ? "auto" : String(now.budget);
+    byId("command").textContent = summary.about.commands.fit.replace("BUDGET", budget);
     const table = byId("step-columns");
     table.tBodies[0].replaceChildren(...budgets.columns.map((column, c) => {
       const row = element("tr");
@@ -122,19 +128,18 @@
   const advice = (now, half, double) => {
     const by = budgets.by;
     const name = { held_out: "gain on held-out rows", gain: "gain on rows of other folds", information: "information kept" }[by];
-    const best = budgets[by][budgets.best];
+    const best = budgets.level[budgets.best];
     const change = (i) => {
       const more = budgets[by][i] - now[by];
       if (more === 0) return `leaves the ${name} as it is`;
-      const part = Math.abs(more) / best;
-      const share = best > 0 ? ` (${part < 0.001 ? "less than 0.1 %" : percent(part)} of the best)` : "";
+      const share = best > 0 ? ` (${percent(Math.abs(more) / best)} of the best)` : "";
       return `${more < 0 ? "lowers" : "raises"} the ${name} by ${number(Math.abs(more))} bits per row${share}`;
     };
     const parts = [];
     if (half != null) parts.push(`halving ${change(half)}`);
     if (double != null) parts.push(`doubling ${change(double)}`);
     const said = parts.join("; ");
-    return said && `From ${whole(now.budget)} ids, ${said}. The best is at ${whole(budgets.budget[budgets.best])} ids.`;
+    return said && `From ${ids(now.budget)}, ${said}.`;
   };
   if (budgets) {
     const go = (i) => { if (i != null) { step = Number(i); showStep(); } };
@@ -147,20 +152,15 @@
 
   // 4. The ids of a column.
   const roles = {
-    rates: "an interval of rates", value: "one value", other: "all that is not in the codebook",
-    hash: "values of the same hash", several: "several ids, drawn as one",
+    rates: "values of like rates", value: "one value", other: "all that is not in the codebook",
+    rest: "all values without an id of their own", hash: "values of the same hash", several: "several ids, drawn as one",
   };
   let column = null;
+  let strips = [];
   let segment = 0;
   const idName = (i) => {
     const { id, last, n_ids } = column.segments;
     return n_ids[i] === 1 ? String(id[i]) : `${whole(n_ids[i])} ids from ${id[i]} to ${last[i]}`;
-  };
-  const place = (i) => {
-    const rows = column.segments.rows;
-    const total = rows.reduce((a, b) => a + b, 0) || 1;
-    const start = rows.slice(0, i).reduce((a, b) => a + b, 0) / total;
-    return { start, end: start + rows[i] / total };
   };
   const strip = () => {
     const { rows, rate, n_values } = column.segments;
@@ -172,17 +172,22 @@
       return { i, name: idName(i), start, end, rate: rate[i], rows: n, values: n_values[i] };
     });
   };
-  const showSegment = (i) => {
+  const showSegment = (i, value = null) => {
     segment = Number(i);
     const s = column.segments;
     const facts = [["Id", idName(segment)], ["Stands for", roles[s.role[segment]]]];
     const isOther = s.n_ids[segment] === 1 && s.id[segment] === column.other;
     if (isOther && !column.is_refused && s.role[segment] !== "other") facts.push(["Also", "every value that is not in the codebook"]);
+    if (isOther && column.n_pooled) facts.push(["Pooled", `${whole(column.n_pooled)} values with fewer than ${whole(summary.about.settings.min_count)} rows`]);
+    if (value != null) {
+      const v = column.values;
+      facts.unshift(["Value", [`${v.text[value]}`]], ["Its rows", `${whole(v.rows[value])}, ${rate(v.rate[value])} of them positive`]);
+    }
     facts.push(["Rows at fit", `${whole(s.rows[segment])} (${percent(s.rows[segment] / summary.about.rows)})`]);
-    facts.push(["Rate", `${(100 * s.rate[segment]).toFixed(3)} %`]);
-    if (s.observed[segment] != null) facts.push(["Observed", `${(100 * s.observed[segment]).toFixed(3)} % of its rows; 95 % interval ${(100 * s.low[segment]).toFixed(3)} to ${(100 * s.high[segment]).toFixed(3)} %`]);
-    if (s.from[segment] != null) facts.push(["Interval", `rates from ${(100 * s.from[segment]).toFixed(3)} to ${(100 * s.to[segment]).toFixed(3)} %`]);
-    facts.push(["Values", whole(s.n_values[segment])]);
+    if (s.observed[segment] != null) facts.push(["Positive", `${rate(s.observed[segment])} of them; 95 % interval ${rate(s.low[segment])} to ${rate(s.high[segment])}`]);
+    facts.push(["Rate of the id", `${rate(s.rate[segment])}${summary.about.settings.smoothing ? ", with the rates of its values pulled towards the mean of the column, as few rows say little" : ""}`]);
+    if (s.from[segment] != null) facts.push(["Interval", `values whose rate, so estimated, is from ${rate(s.from[segment])} to ${rate(s.to[segment])}`]);
+    if (s.role[segment] !== "other") facts.push(["Values", whole(s.n_values[segment])]);
     if (s.examples[segment].length) facts.push(["Most frequent", s.examples[segment]]);
     byId("id-facts").replaceChildren(...facts.flatMap(([name, text]) => {
       const value = element("dd");
@@ -192,7 +197,7 @@
     }));
     byId("segment").value = segment;
     byId("segment").setAttribute("aria-valuetext", `id ${idName(segment)}`);
-    exchange("strip", { picked: [place(segment)] });
+    exchange("strip", { picked: [strips[segment]] });
   };
   const showColumn = (i) => {
     column = summary.ids[i];
@@ -200,7 +205,8 @@
     const n = s.rows.length;
     byId("segment").max = n - 1;
     const most = s.rows.indexOf(Math.max(...s.rows));
-    byId("strip-title").textContent = `${column.name}: ${whole(column.size)} ids, with rates from ${percent(Math.min(...s.rate))} to ${percent(Math.max(...s.rate))}`;
+    strips = strip();
+    byId("strip-title").textContent = `${column.name}: ${ids(column.size)}, with rates from ${percent(Math.min(...s.rate))} to ${percent(Math.max(...s.rate))}`;
     const v = column.values;
     const notes = [];
     if (n < column.size) notes.push(`${whole(column.size)} ids are drawn as ${whole(n)}: neighbours by rate together, with about as many rows each.`);
@@ -211,45 +217,64 @@
     byId("segments").tBodies[0].replaceChildren(...s.rows.map((rows, k) => {
       const row = element("tr");
       row.append(cell(s.id[k], idName(k)), words(roles[s.role[k]]), cell(rows, whole(rows)));
-      for (const fact of ["rate", "observed", "low", "high"]) row.append(cell(s[fact][k], s[fact][k] == null ? "–" : `${(100 * s[fact][k]).toFixed(3)} %`));
+      for (const fact of ["rate", "observed", "low", "high"]) row.append(cell(s[fact][k], rate(s[fact][k])));
       row.append(cell(s.n_values[k], whole(s.n_values[k])), words(s.examples[k].join(", ")));
       return row;
     }));
     sortAgain(byId("segments"));
-    exchange("strip", { strip: strip() });
+    exchange("strip", { strip: strips });
     showSegment(most);
     find();
   };
+  // Long values are cut in the page, so what is looked for is cut in the same way.
+  const cut = (text) => {
+    const all = [...text];
+    return all.length <= 60 ? text : `${all.slice(0, 40).join("")}…${all.slice(-19).join("")}`;
+  };
+  const isSame = (text, wanted) => {
+    if (text === wanted || text === wanted.trim()) return true;
+    if (column.kind === "boolean") return text.toLowerCase() === wanted.trim().toLowerCase();
+    return ["float", "integer", "unsigned"].includes(column.kind) && wanted.trim() !== "" && Number(text) === Number(wanted);
+  };
   const find = () => {
-    const wanted = byId("find").value.trim();
+    const wanted = cut(byId("find").value);
     const list = byId("found");
     list.replaceChildren();
     if (!wanted) return;
-    const { text, id, segment: places, rows, of } = column.values;
-    // Long values are cut in the page, so what is looked for is cut in the same way.
-    const short = [...wanted].length > 60 ? [...wanted].slice(0, 59).join("") + "…" : wanted;
-    const lower = short.toLowerCase();
-    const ranks = [(t) => t === short, (t) => t.toLowerCase().startsWith(lower), (t) => t.toLowerCase().includes(lower)];
-    const found = [];
-    for (const matches of ranks) {
-      for (let k = 0; k < text.length && found.length < 8; k++) if (matches(text[k]) && !found.includes(k)) found.push(k);
-    }
-    for (const k of found) {
+    const { text, id, segment: places, rows, special, of } = column.values;
+    const lower = wanted.trim().toLowerCase();
+    const exact = [], begins = [], holds = [];
+    text.forEach((one, k) => {
+      if (isSame(one, wanted)) exact.push(k);
+      else if (one.toLowerCase().startsWith(lower)) begins.push(k);
+      else if (one.toLowerCase().includes(lower)) holds.push(k);
+    });
+    const found = [...exact, ...begins, ...holds];
+    for (const k of found.slice(0, 8)) {
       const button = element("button", null, { type: "button" });
-      button.append(element("bdi", text[k]), `: id ${id[k]}, ${whole(rows[k])} rows`);
-      button.addEventListener("click", () => showSegment(places[k]));
+      button.append(element(special.includes(k) ? "i" : "bdi", text[k]), `: id ${id[k]}, ${whole(rows[k])} rows`);
+      button.addEventListener("click", () => showSegment(places[k], k));
       const item = element("li");
       item.append(button);
       list.append(item);
     }
-    if (found.length && text[found[0]] === short) showSegment(places[found[0]]);
-    else {
+    if (found.length > 8) list.append(element("li", `and ${whole(found.length - 8)} more that hold it`));
+    if (exact.length > 1) list.append(element("li", `${whole(exact.length)} values look like this one, as long ones are cut here; vocabfold inspect tells them apart.`));
+    if (exact.length === 1) showSegment(places[exact[0]], exact[0]);
+    if (!exact.length) {
       const gets = column.is_refused ? "is refused" : `gets the id ${column.other}`;
       list.append(element("li", text.length < of
-        ? `No such value is among the ${whole(text.length)} with most rows; a value that is not in the codebook ${gets}.`
-        : `No such value is in the codebook; it ${gets}.`));
+        ? `No value with many rows is exactly that; one that is not in the codebook ${gets}.`
+        : `No value in the codebook is exactly that; it ${gets}.`));
+      if (!found.length && !column.is_refused) {
+        const at = column.segments.id.findIndex((first, i) => first <= column.other && column.other <= column.segments.last[i]);
+        if (at >= 0) showSegment(at);
+      }
     }
   };
+  byId("find").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") byId("found").querySelector("button")?.click();
+  });
   byId("pick").addEventListener("change", (event) => showColumn(Number(event.target.value)));
   byId("segment").addEventListener("input", (event) => showSegment(event.target.value));
   byId("find").addEventListener("input", find);
@@ -261,7 +286,7 @@
     const rows = bins.rate.map((_, k) => Object.fromEntries(Object.entries(bins).map(([key, list]) => [key, list[k]])));
     byId("bins").tBodies[0].replaceChildren(...rows.map((bin) => {
       const row = element("tr");
-      for (const fact of ["rate_at_fit", "rate", "low", "high"]) row.append(cell(bin[fact], percent(bin[fact])));
+      for (const fact of ["rate_at_fit", "rate", "low", "high"]) row.append(cell(bin[fact], rate(bin[fact])));
       row.append(cell(bin.rows, whole(bin.rows)), cell(bin.n_ids, whole(bin.n_ids)));
       return row;
     }));
@@ -281,7 +306,7 @@
       showStep();
     }
     views.strip.addEventListener("click", (event, item) => { if (item?.datum?.i != null) showSegment(item.datum.i); });
-    exchange("strip", { picked: [place(segment)] });
+    exchange("strip", { picked: [strips[segment]] });
     document.documentElement.dataset.ready = "true";
   });
 })();

@@ -16,7 +16,7 @@ from typing import Any
 
 from vocabfold.errors import MissingDependency
 from vocabfold.report.findings import OF, findings, percent, told_most
-from vocabfold.report.plots import LIGHT, MOST_BARS, plots, series
+from vocabfold.report.plots import LIGHT, MOST_BARS, name_of_chosen, plots, series
 
 _DIGITS = 9  # of numbers in the page
 _NEEDED = "the report needs jinja2 and vl-convert-python: pip install 'vocabfold[report]'"
@@ -45,17 +45,21 @@ def page(summary: Json) -> str:
     library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;")
     script = files("vocabfold.report").joinpath("page.js").read_text("utf-8")
     assert "</script" not in library + script
+    found, specs = findings(summary), plots(summary)
+    for name, spec in specs.items():
+        spec["description"] = found[name]  # for those who hear it
     return environment.get_template("page.html").render(
         summary,
         summary=summary,
-        findings=findings(summary),
+        findings=found,
         facts=series(summary["budgets"]) if summary["budgets"] else [],
         of=OF,
+        name_of_chosen=name_of_chosen,
         picked=told_most(summary),
         most_bars=MOST_BARS,
         colours=LIGHT,
         style=files("vocabfold.report").joinpath("page.css").read_text("utf-8"),
-        data=embedded({"summary": summary, "plots": plots(summary)}),
+        data=embedded({"summary": summary, "plots": specs}),
         library=library,
         script=script,
         hashes=[_hash(library), _hash(script)],
@@ -79,9 +83,9 @@ def short(number: float | None) -> str:
     """Return a number in three digits, as the script of the page does."""
     if number is None:
         return "–"
-    if abs(number) >= 1000:
+    if abs(number) >= 999.5:
         return f"{number:,.0f}"
-    return re.sub(r"e([+-])0", r"e\1", f"{number:.3g}")
+    return re.sub(r"e([+-])0", r"e\1", f"{number + 0.0:.3g}")
 
 
 def maybe_percent(share: float | None) -> str:

@@ -80,6 +80,7 @@ def _framed(spec: Json, colours: Mapping[str, str]) -> Json:
         "labelFontSize": 12,
         "titleFontSize": 12,
         "labelLimit": 130,
+        "labelOverlap": True,
     }
     legend = {
         "labelColor": colours["ink"],
@@ -90,7 +91,7 @@ def _framed(spec: Json, colours: Mapping[str, str]) -> Json:
     config = {
         "font": "system-ui, sans-serif",
         "axis": axis,
-        "legend": legend | {"orient": "top", "title": None, "columns": {"expr": "width < 420 ? 1 : 3"}},
+        "legend": legend | {"orient": "top", "title": None, "columns": 3},
         "view": {"stroke": None},
         "title": {"color": colours["ink"], "fontSize": 14, "fontWeight": "bold", "limit": 800},
     }
@@ -110,13 +111,7 @@ def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
         for budget, figure in zip(budgets["budget"], budgets[fact], strict=True)
     ]
     chosen = budgets["budget"][budgets["chosen"]]
-    x = {
-        "field": "budget",
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False},
-        "title": "ids in all columns",
-        "axis": {"format": "~s", "tickCount": 6},
-    }
+    x = _log("budget", "ids in all columns") | {"axis": {"format": "~s", "tickCount": 6}}
     names = {_SERIES[fact]: _COLOURS[fact] for fact in facts}
     colour = {"field": "series", "type": "nominal", "scale": _scale(colours, names)}
     dash = {
@@ -144,7 +139,7 @@ def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
                 "encoding": {"x": x, "y": y, "tooltip": tip},
             },
             {
-                "data": {"name": "chosen", "values": [{"budget": chosen, "text": f"codebook: {chosen:,}"}]},
+                "data": {"name": "chosen", "values": [{"budget": chosen, "text": name_of_chosen(budgets)}]},
                 "layer": [
                     {"mark": {"type": "rule", "strokeDash": [5, 4], "stroke": colours["ink"]}},
                     {
@@ -169,6 +164,12 @@ def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
     }
 
 
+def name_of_chosen(budgets: Json) -> str:
+    """Return what the codebook's own budget is called."""
+    chosen = f"codebook: {budgets['budget'][budgets['chosen']]:,}"
+    return f"{chosen} (auto)" if budgets["is_auto"] else chosen
+
+
 def _is_right(budgets: Json) -> bool:
     """Tell whether the chosen budget is in the right half of a logarithmic axis."""
     first, last = budgets["budget"][0], budgets["budget"][-1]
@@ -184,11 +185,11 @@ def _by_column(rows: list[Json], names: list[str]) -> tuple[Json, Json]:
 
 def _ids_of_columns(summary: Json, colours: Mapping[str, str]) -> Json:
     columns = sorted(summary["columns"], key=lambda column: -column["size"])[:MOST_BARS]
-    kinds = {"of one value": "private", "of rates": "tail", "of all else": "other"}
+    kinds = {"of one value": "private", "of several values": "tail", "of all else": "other"}
     rows = []
     for column in columns:
-        left = column["size"] - column["n_private"] - column["n_tail"]
-        sizes = dict(zip(kinds, (column["n_private"], column["n_tail"], left), strict=True))
+        left = column["size"] - column["n_private"] - column["n_shared"]
+        sizes = dict(zip(kinds, (column["n_private"], column["n_shared"], left), strict=True))
         rows += [{"column": column["name"], "kind": kind, "ids": n} for kind, n in sizes.items() if n]
     spec, y = _by_column(rows, [column["name"] for column in columns])
     spec["mark"] = {"type": "bar"}
@@ -266,7 +267,7 @@ def _strip(ids: Json) -> Json:
                         "field": "rate",
                         "type": "quantitative",
                         "scale": {"scheme": "viridis"},
-                        "legend": {"title": "rate", "format": ".1~%", "gradientLength": 200, "orient": "top"},
+                        "legend": {"title": "rate", "format": ".3~%", "gradientLength": 200, "orient": "top"},
                     },
                     "tooltip": [
                         {"field": "name", "title": "id"},
@@ -295,7 +296,9 @@ def strip_rows(ids: Json) -> list[Json]:
         rows.append(
             {
                 "i": i,
-                "name": f"{first}" if segments["n_ids"][i] == 1 else f"{first} to {last}",
+                "name": f"{first}"
+                if segments["n_ids"][i] == 1
+                else f"{segments['n_ids'][i]:,} ids from {first} to {last}",
                 "start": start,
                 "end": end,
                 "rate": segments["rate"][i],
@@ -324,14 +327,14 @@ def _calibration(trust: Json, colours: Mapping[str, str]) -> Json:
         "field": "rate_at_fit",
         "type": "quantitative",
         "title": "rate of the ids at fit",
-        "axis": {"format": ".0~%"},
+        "axis": {"format": ".3~%"},
         "scale": {"zero": False},
     }
     y = {
         "field": "rate",
         "type": "quantitative",
         "title": "rate of the held-out rows",
-        "axis": {"format": ".0~%"},
+        "axis": {"format": ".3~%"},
         "scale": {"zero": False},
     }
     return {
@@ -397,25 +400,15 @@ def _comparison(comparison: Json, colours: Mapping[str, str]) -> Json:
     # On a logarithmic axis nothing is 0.
     rows = [{fact: trial[fact] for fact in facts} for trial in done if trial["lost"] > 0]
     palette = [colour for colour, _ in zip(cycle(_METHOD_COLOURS), names, strict=False)]
-    return {
-        "height": 320,
+    x = _log("budget", "ids in all columns") | {"axis": {"format": "~s", "tickCount": 6}}
+    y = _log("lost", "share of the information lost") | {"axis": {"format": ".0~e", "tickCount": 6}}
+    y["scale"] = {"type": "log"}
+    methods = {
         "data": {"values": rows},
         "mark": {"type": "line", "point": {"filled": True, "size": 60}, "strokeWidth": 2},
         "encoding": {
-            "x": {
-                "field": "budget",
-                "type": "quantitative",
-                "scale": {"type": "log", "nice": False},
-                "title": "ids in all columns",
-                "axis": {"format": "~s", "tickCount": 6},
-            },
-            "y": {
-                "field": "lost",
-                "type": "quantitative",
-                "scale": {"type": "log"},
-                "title": "share of the information lost",
-                "axis": {"format": ".0~e", "tickCount": 6},
-            },
+            "x": x,
+            "y": y,
             "color": {"field": "name", "type": "nominal", "scale": {"domain": names, "range": palette}},
             "shape": {"field": "name", "scale": {"domain": names}},
             "tooltip": [
@@ -427,3 +420,29 @@ def _comparison(comparison: Json, colours: Mapping[str, str]) -> Json:
             ],
         },
     }
+    own = comparison["own"] | {"text": "this codebook"}
+    marked = {
+        "data": {"values": [own]},
+        "encoding": {"x": x, "y": y},
+        "layer": [
+            {
+                "mark": {
+                    "type": "point",
+                    "shape": "cross",
+                    "size": 180,
+                    "filled": True,
+                    "fill": colours["ink"],
+                },
+                "encoding": {"tooltip": [{"field": "text"}, {"field": "lost", "format": ".3~g"}]},
+            },
+            {
+                "mark": {"type": "text", "dy": 16, "fill": colours["ink"]},
+                "encoding": {"text": {"field": "text"}},
+            },
+        ],
+    }
+    return {"height": 320, "layer": [methods, marked] if own["lost"] > 0 else [methods]}
+
+
+def _log(field: str, title: str) -> Json:
+    return {"field": field, "type": "quantitative", "scale": {"type": "log", "nice": False}, "title": title}

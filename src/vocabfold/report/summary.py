@@ -5,8 +5,11 @@ Information is in bits per row here, and here alone: 1 bit is ln 2 = 0.693 nats.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from inspect import signature
 from typing import Any
@@ -15,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import vocabfold
+from vocabfold.checks import number
 from vocabfold.codebook import Codebook
 from vocabfold.columns import BookColumn
 from vocabfold.comparison import Comparison
@@ -24,9 +28,17 @@ from vocabfold.fitting import fit
 from vocabfold.folds import shown_gap
 from vocabfold.report.budgets import Step
 from vocabfold.report.contents import Contents, contents, shown
+from vocabfold.terminal import printable
 
-_ENOUGH = 0.99  # of the best: so many ids are enough
+_ALIKE = 0.01  # of the best: so much less is as good
+_PLATEAU = 0.9  # of the best: from here on, what differs between neighbouring budgets is chance
+_POSITIVE = ("1", "1.0", "true", "True")  # what is positive if nobody says so
+_MOST_OF_COMMAND = 600  # characters
+_MOST_OF_NOTE = 200  # characters
+_MOST_OF_WARNING = 400
+_FEW_ROWS = 100  # that tell nothing
 _MOST_BINS = 15  # of a calibration
+_NEAR = 0.03  # octaves
 _DIGITS = 12  # in which budgets are compared, so that rounding is no reason for more ids
 
 Json = dict[str, Any]
@@ -40,18 +52,30 @@ def summarise(
 ) -> Json:
     """Return everything that the report says."""
     inside = contents(book)
+    honest = None if held_out is None or held_out.is_fitted else held_out
+    columns = [
+        _column(name, column, inside[name], None if honest is None else honest[name])
+        for name, column in book.columns.items()
+    ]
     return {
         "version": vocabfold.__version__,
-        "about": _about(book, held_out),
-        "columns": [
-            _column(name, column, inside[name], None if held_out is None else held_out[name])
-            for name, column in book.columns.items()
-        ],
+        "about": _about(book, honest) | {"n_shared": sum(column["n_shared"] for column in columns)},
+        "columns": _named_apart(columns),
         "budgets": None if steps is None else _budgets(book, steps),
-        "ids": [_ids(book, name, inside[name]) for name in book.features],
+        "ids": _named_apart([_ids(book, name, inside[name]) for name in book.features]),
         "trust": None if held_out is None else _trust(book, held_out),
-        "comparison": None if compared is None else _comparison(compared),
+        "comparison": None if compared is None else _comparison(book, compared),
     }
+
+
+def _named_apart(columns: list[Json]) -> list[Json]:
+    """Return columns with different names: long ones may have become alike."""
+    seen: Counter[str] = Counter()
+    for column in columns:
+        seen[column["name"]] += 1
+        if seen[column["name"]] > 1:
+            column["name"] = f"{column['name']} ({seen[column['name']]})"
+    return columns
 
 
 def bits(nats: float) -> float:
@@ -70,14 +94,14 @@ def _gap(result: Any) -> float | None:
 
 def _about(book: Codebook, held_out: Evaluation | None) -> Json:
     base = book.pos / (book.neg + book.pos)
-    names = ("n_values", "n_pooled", "n_private", "n_rates", "size", "budget", "rows", "digest", "saved")
+    names = ("n_values", "n_pooled", "n_private", "n_rates", "size", "budget", "rows", "digest")
     return {name: getattr(book, name) for name in names} | {
         "label": shown(book.label),
         "positive": shown(book.positive),
         "rate": base,
         "entropy": bits(-(base * math.log(base) + (1 - base) * math.log1p(-base))),
         "n_columns": len(book),
-        "n_tail": sum(len(column.tail) for column in book.columns.values()),
+        "saved": None if book.saved is None else shown(book.saved),
         "information": bits(book.information),
         "total": bits(book.total),
         "loss": bits(book.loss),
@@ -86,26 +110,37 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
         "bound": _maybe(book.bound),
         "gain": _maybe(book.gain),
         "held_out": None if held_out is None else bits(held_out.gain),
-        "settings": dict(book.settings),
-        "command": _command(book),
+        "is_plain": book.settings["smoothing"] == 0 and not book.n_pooled,  # the gap is of the rows as they are
+        "settings": {
+            name: shown(value) if isinstance(value, str) else value for name, value in book.settings.items()
+        },
+        "commands": _commands(book),
         "sources": [shown(source, 200) for source in book.sources],
     }
 
 
-def _command(book: Codebook) -> str:
-    """Return the command that fits the same counts at another budget."""
+def _commands(book: Codebook) -> Json:
+    """Return the commands that count such rows, and that fit such counts at another budget."""
     defaults = {name: option.default for name, option in signature(fit).parameters.items()}
-    of_aim = (
-        {"smoothing": "auto", "min_count": 20}
-        if book.settings["aim"] == "model"
-        else {"smoothing": 0, "min_count": 1}
-    )
-    given = [
+    of_model, of_information = {"smoothing": "auto", "min_count": 20}, {"smoothing": 0, "min_count": 1}
+    defaults |= of_model if book.settings["aim"] == "model" else of_information
+    given = "".join(
         f" --{name.replace('_', '-')} {shlex.quote(str(value))}"
         for name, value in book.settings.items()
-        if name in defaults and name != "budget" and value != (defaults | of_aim)[name]
-    ]
-    return f"vocabfold fit COUNTS --budget BUDGET{''.join(given)} -o BOOK"
+        if name in defaults and name != "budget" and value != defaults[name]
+    )
+    names = io.StringIO()
+    csv.writer(names, lineterminator="").writerow(book.features)
+    features = shlex.quote(names.getvalue())
+    of_rows = f"--label {shlex.quote(book.label)}"
+    of_rows += "" if book.positive in _POSITIVE else f" --positive {shlex.quote(book.positive)}"
+    of_rows += " --weight COLUMN" if book.units_per_row > 1 else ""
+    of_rows += f" --features {features if len(features) <= _MOST_OF_COMMAND else 'COLUMNS'}"
+    return {
+        "label": printable(f"--label {shlex.quote(book.label)}"),
+        "fit": printable(f"vocabfold fit COUNTS --budget BUDGET{given} -o BOOK"),
+        "count": printable(f"vocabfold count DATA {of_rows} --folds 5 -o COUNTS"),
+    }
 
 
 def _share(loss: float, total: float) -> float:
@@ -117,7 +152,7 @@ def _column(name: str, column: BookColumn, inside: Contents, held_out: ColumnEva
     names = ("kind", "n_values", "n_pooled", "n_rates", "n_private", "size", "other")
     return {fact: getattr(column, fact) for fact in names} | {
         "name": shown(name),
-        "n_tail": len(column.tail),
+        "n_shared": inside.n_shared,
         "information": bits(column.information),
         "total": bits(column.total),
         "loss": bits(column.loss),
@@ -151,20 +186,40 @@ def _budgets(book: Codebook, steps: Sequence[Step]) -> Json:
         for fact in ("size", "information", "gain", "held_out")
     }
     by = next(fact for fact in ("held_out", "gain", "information") if whole[fact][0] is not None)
-    figures = [round(figure, _DIGITS) for figure in whole[by]]
-    best = figures.index(max(figures))
-    wanted = figures[best] - (1 - _ENOUGH) * abs(figures[best])
-    enough = next(i for i, figure in enumerate(figures) if figure >= wanted)
     return whole | {
         "budget": budgets,
         "total": bits(book.total),
         "chosen": chosen,
-        "half": [_nearest(budgets, budget / 2) for budget in budgets],
-        "double": [_nearest(budgets, budget * 2) for budget in budgets],
+        "is_auto": book.settings["budget"] == "auto",
+        "half": [_nearest(budgets, i, 1 / 2) for i in range(len(budgets))],
+        "double": [_nearest(budgets, i, 2) for i in range(len(budgets))],
         "by": by,
-        "best": best,
-        "enough": enough,
         "columns": columns,
+        **_enough(budgets, whole[by], is_chance=by != "information"),
+    }
+
+
+def _enough(budgets: Sequence[int], figures: Sequence[float], *, is_chance: bool) -> Json:
+    """Return the budgets that are as good as the best, up to a per cent or to what chance makes of neighbours.
+
+    A gain goes up and down a little from one budget to the next; what counts is the median of those around.
+    """
+    exact = np.round(figures, _DIGITS)
+    levels = exact
+    if is_chance:
+        sizes = np.asarray(budgets, float)
+        near = (np.abs(np.log2(sizes / size)) <= 0.5 for size in sizes)
+        levels = np.array([np.median(exact[around]) for around in near])
+    best = int(np.argmax(levels))
+    wobble = float(np.abs(exact - levels)[levels >= _PLATEAU * levels[best]].max(initial=0.0))
+    tolerance = max(_ALIKE * abs(float(levels[best])), wobble)
+    alike = np.flatnonzero(levels >= levels[best] - tolerance)
+    return {
+        "best": best,
+        "level": levels.tolist(),
+        "tolerance": tolerance,
+        "enough": int(alike[0]),
+        "last_alike": int(alike[-1]),
     }
 
 
@@ -176,11 +231,14 @@ def _sum(figures: Any) -> Any:
     return sum(there) if isinstance(there[0], int) else math.fsum(there)
 
 
-def _nearest(budgets: Sequence[int], wanted: float) -> int | None:
-    """Return the budget that is nearest by ratio, if one is near."""
-    near = min(range(len(budgets)), key=lambda i: abs(math.log(budgets[i] / wanted)))
-    is_near = abs(math.log2(budgets[near] / wanted)) < 0.25 or abs(budgets[near] - wanted) <= 1
-    return near if is_near else None
+def _nearest(budgets: Sequence[int], i: int, times: float) -> int | None:
+    """Return which budget is so many times another one, up to rounding, if any is."""
+    wanted = budgets[i] * times
+    near = min(range(len(budgets)), key=lambda j: abs(math.log(budgets[j] / wanted)))
+    is_near = abs(math.log2(budgets[near] / wanted)) < _NEAR or abs(budgets[near] - wanted) <= max(
+        0.5, times / 2
+    )
+    return near if is_near and near != i else None
 
 
 def _ids(book: Codebook, name: str, inside: Contents) -> Json:
@@ -189,7 +247,8 @@ def _ids(book: Codebook, name: str, inside: Contents) -> Json:
         "name": shown(name),
         "other": column.other,
         "size": column.size,
-        "base": column.mean,
+        "kind": column.kind,
+        "n_pooled": column.n_pooled,
         "is_refused": book.settings["unseen"] == "error",
         "segments": inside.segments,
         "values": inside.values,
@@ -208,17 +267,20 @@ def _trust(book: Codebook, held_out: Evaluation) -> Json:
             | {"calibration": _calibration([column])}
         )
         warned += warnings_of(book, name, column, unit="bits")
-    first = held_out.warnings[:1] if held_out.is_fitted else ()
+    first = [*held_out.warnings[:1]] if held_out.is_fitted else []
+    if held_out.rows < _FEW_ROWS:
+        first.append(f"{number(held_out.rows, 'held-out row')} cannot tell what holds; give some thousands.")
     return {
         "rows": held_out.rows,
         "rate": held_out.rate,
         "rate_at_fit": held_out.rate_at_fit,
         "is_fitted": held_out.is_fitted,
+        "miscalibration": float(np.mean([column.miscalibration for column in held_out.values()])),
         "kept": bits(held_out.kept),
         "out_of_fold": _maybe(held_out.out_of_fold),
         "gain": bits(held_out.gain),
-        "warnings": [shown(text, 400) for text in (*first, *warned)],
-        "columns": columns,
+        "warnings": [shown(text, _MOST_OF_WARNING) for text in (*first, *warned)],
+        "columns": _named_apart(columns),
         "calibration": _calibration(list(held_out.values())),
     }
 
@@ -250,10 +312,10 @@ def _of_ids(column: ColumnEvaluation) -> tuple[NDArray[np.float64], ...]:
     return rates[there], rows[there], (rows * rate)[there]
 
 
-def _comparison(found: Comparison) -> Json:
+def _comparison(book: Codebook, found: Comparison) -> Json:
     facts = ("method", "allocation", "name", "budget", "size", "seconds", "note")
     trials = [
-        {fact: getattr(trial, fact) for fact in facts}
+        {fact: _plain(getattr(trial, fact)) for fact in facts}
         | {fact: _maybe(getattr(trial, fact)) for fact in ("information", "loss")}
         | {"gap": 0.0 if found.of_least(trial) == 1 else _maybe(trial.gap)}
         | {"lost": _finite(found.lost(trial)), "of_least": _finite(found.of_least(trial))}
@@ -264,7 +326,13 @@ def _comparison(found: Comparison) -> Json:
         "n_values": found.n_values,
         "total": bits(found.total),
         "trials": trials,
+        "own": {"budget": book.budget, "size": book.size, "lost": 1 - _share(book.loss, book.total)},
     }
+
+
+def _plain(fact: Any) -> Any:
+    """Return a text of a file as it may be shown, if there is one."""
+    return shown(fact, _MOST_OF_NOTE) if isinstance(fact, str) and fact else fact
 
 
 def _finite(number: float) -> float | None:

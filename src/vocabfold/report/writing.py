@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
 
 from vocabfold import checks
+from vocabfold.checks import number
 from vocabfold.codebook import Codebook
 from vocabfold.comparison import Comparison, read_comparison
 from vocabfold.counts import Counts
@@ -20,6 +22,7 @@ from vocabfold.report.page import check_libraries, page
 from vocabfold.report.plots import pictures
 from vocabfold.report.summary import Json, summarise
 
+_ROUNDING = 1e-6  # of what values tell
 _SCALE = 2  # pixels of a picture for each of its points
 
 
@@ -42,14 +45,21 @@ def write_report(
         raise InputError(f"steps must be at most {MOST_STEPS}, got {steps:,}.")
     if counts is not None:
         check_counts(book, counts)
-    given = next((name for name, value in of_rows.items() if value and name != "memory_limit"), None)
-    if heldout is None and given:
-        raise InputError(f"{given} is for held-out rows; give these, too, or leave it out.")
+    elif steps is not None:
+        raise InputError("steps is for other budgets, which need the counts: give these, too, or leave it out.")
+    given = (name for name, value in of_rows.items() if not (value is None or value is False))
+    unused = next((name for name in given if name != "memory_limit"), None)
+    if heldout is None and unused:
+        raise InputError(f"{unused} is for held-out rows; give these, too, or leave it out.")
     compared = compare if isinstance(compare, Comparison) or compare is None else read_comparison(compare)
+    if compared is not None:
+        _check_comparison(book, compared)
     new_rows, judged = None, None
     if heldout is not None:
         new_rows, name = count_new(book, heldout, **of_rows)
         judged = judge(book, new_rows, name)
+        if judged.is_fitted:
+            new_rows = None  # which would flatter every budget
     tried = None if counts is None else sweep(book, counts, new_rows, steps)
     summary = summarise(book, tried, judged, compared)
     for _ in track([""], "writing the page"):
@@ -71,6 +81,18 @@ def draw(summary: Json, folder: Path, *, overwrite: bool) -> None:
             partial.write_text(svg, "utf-8")
         with replacing(folder / f"{name}.png", overwrite=overwrite) as partial:
             partial.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+
+
+def _check_comparison(book: Codebook, compared: Comparison) -> None:
+    """Refuse a comparison on other counts."""
+    of_book = len(book), book.n_values + book.n_pooled
+    is_same = of_book == (compared.n_columns, compared.n_values)
+    if not is_same or not math.isclose(compared.total, book.total, rel_tol=_ROUNDING):
+        raise InputError(
+            f"the comparison is of {compared.n_values:,} values in {number(compared.n_columns, 'column')} that "
+            f"tell {compared.total:.4g} nats, and the codebook of {of_book[1]:,} in {of_book[0]:,} that tell "
+            f"{book.total:.4g}; compare the counts that the codebook was fitted on."
+        )
 
 
 def _check_places(
