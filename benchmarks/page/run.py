@@ -12,7 +12,6 @@ difference of what both say of a column's information and gains.
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -146,7 +145,9 @@ def main() -> None:
                 rows.append(row)
                 show([row])
     if not options.small:
-        about = facts(PACKAGES) | {"command": " ".join(["python -m benchmarks.page.run", *sys.argv[1:]])}
+        about = facts(PACKAGES) | {
+            "command": "python -m benchmarks.page.run" + " --data FOLDER" * bool(options.data)
+        }
         write_run(RUNS / f"{about['date']}-page", rows, about)
 
 
