@@ -58,7 +58,7 @@ OPTIONS = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     options=OPTIONS,
     budget=st.integers(4, 40),

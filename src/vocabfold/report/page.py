@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import re
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -36,14 +37,12 @@ def check_libraries() -> None:
 def page(summary: Json) -> str:
     """Return the page."""
     import jinja2
-    import vl_convert
 
     of_package = jinja2.PackageLoader("vocabfold", "report")
     environment = jinja2.Environment(loader=of_package, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters |= {"whole": whole, "number": short, "percent": maybe_percent}
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;")
-    script = files("vocabfold.report").joinpath("page.js").read_text("utf-8")
+    library, script = _library(), files("vocabfold.report").joinpath("page.js").read_text("utf-8")
     assert "</script" not in library + script
     found, specs = findings(summary), plots(summary)
     for name, spec in specs.items():
@@ -64,6 +63,14 @@ def page(summary: Json) -> str:
         script=script,
         hashes=[_hash(library), _hash(script)],
     )
+
+
+@cache
+def _library() -> str:
+    """Return the plotting library for a browser; two seconds the first time."""
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;"))
 
 
 def embedded(data: Any) -> str:
