@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import Any
 
 import pyarrow as pa
 
@@ -155,11 +156,11 @@ def fit(
         seed=seed,
     )
     _check_counts(counts, budget, unseen)
-    is_model = aim == "model"
+    is_model, defaults = aim == "model", defaults_of(aim)
     if smoothing is None:
-        smoothing = AUTO if is_model else 0
+        smoothing = defaults["smoothing"]
     if min_count is None:
-        min_count = _SAFE_COUNT if is_model else 1
+        min_count = defaults["min_count"]
     settings = {
         "aim": aim,
         "method": method,
@@ -203,6 +204,13 @@ def fit(
         memory_limit=counts.memory_limit,
         left_out=counts.left_out,
     )
+
+
+def defaults_of(aim: str) -> dict[str, Any]:
+    """Return what depends on the aim if nobody says it."""
+    if aim == "model":
+        return {"smoothing": AUTO, "min_count": _SAFE_COUNT}
+    return {"smoothing": 0, "min_count": 1}
 
 
 def check_options(

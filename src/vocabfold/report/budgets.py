@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vocabfold import checks
 from vocabfold.budget import BY_VALUE
 from vocabfold.building import Built
 from vocabfold.codebook import Codebook
@@ -32,7 +31,7 @@ from vocabfold.fitting import check_options, fit
 from vocabfold.pairs import Pairs
 from vocabfold.private import Split
 from vocabfold.progress import track
-from vocabfold.solving import AUTO, Frequent, Solved, pairs_of, solve
+from vocabfold.solving import Frequent, Solved, pairs_of, solve
 
 MOST_STEPS = 200
 _FEW_STEPS = 25  # of methods that have to be fitted anew, or are slow
@@ -68,7 +67,7 @@ def sweep(
         warnings.simplefilter("ignore", UserWarning)  # the caller's budget had its warnings when it was fitted
         fitting = _fit_all if book.settings["method"] in BY_VALUE else _sum_all
         found = fitting(book, counts, new_rows, n_steps)
-    chosen = next(step for step in found if step.budget == _chosen(book))
+    chosen = next(step for step in found if step.budget == book.budget)
     if not all(_is_same(book.columns[name], column) for name, column in chosen.columns.items()):
         raise other_counts()
     return found
@@ -95,11 +94,10 @@ def check_counts(book: Codebook, counts: Counts) -> None:
     of_counts = counts.label, counts.positive, counts.units_per_row, counts.neg, counts.pos, counts.features
     if of_book != of_counts:
         raise other_counts()
-    options = {name: value for name, value in book.settings.items() if name not in ("budget", "private_from")}
-    check_options(book.settings["budget"], **options)  # a header may say anything
-    checks.at_least("budget", _chosen(book), 1)
-    if _chosen(book) > _LARGEST:
-        raise InputError(f"budget must be at most {_LARGEST:,} to try others, got {_chosen(book):,}.")
+    settings = _settings(book, book.budget)
+    check_options(settings.pop("budget"), **settings)  # a header may say anything
+    if book.budget > _LARGEST:
+        raise InputError(f"budget must be at most {_LARGEST:,} to try others, got {book.budget:,}.")
 
 
 def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
@@ -110,17 +108,9 @@ def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
     )
 
 
-def _is_auto(book: Codebook) -> bool:
-    return bool(book.settings["budget"] == AUTO)
-
-
-def _chosen(book: Codebook) -> int:
-    return book.size if _is_auto(book) else book.budget
-
-
 def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
     """Return the budgets to try: up to the one that is enough, or to as many ids as are worth looking at."""
-    is_own, chosen = book.settings["unseen"] == "own", _chosen(book)
+    is_own, chosen = book.settings["unseen"] == "own", book.budget
     enough += len(book) if is_own or book.n_pooled else 0
     least = min(chosen, len(book) * (2 if is_own else 1))
     most = max(least, 2 * chosen, min(enough, max(_MOST_IDS, 4 * chosen)))
@@ -128,9 +118,9 @@ def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
 
 
 def _settings(book: Codebook, budget: int) -> dict[str, Any]:
-    """Return the settings of the codebook at another budget."""
-    is_own = _is_auto(book) and budget == book.size
-    return dict(book.settings) | {"budget": AUTO if is_own else budget}
+    """Return the settings of the codebook at a budget, as `fit` takes them; its own may be automatic."""
+    given = {name: value for name, value in book.settings.items() if name != "private_from"}  # which follows
+    return given if budget == book.budget else given | {"budget": budget}
 
 
 def _fit_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: int) -> list[Step]:
@@ -138,7 +128,6 @@ def _fit_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
     steps = []
     for budget in map(int, track([*map(str, _budgets(book, book.n_values, n_steps))], "trying budgets")):
         settings = _settings(book, budget)
-        del settings["private_from"]
         found = fit(counts, settings.pop("budget"), **settings)
         judged = None if new_rows is None else judge(found, new_rows, "")
         held_out = None if judged is None else {name: one.gain for name, one in judged.items()}
@@ -165,7 +154,7 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             try:
                 solved = solve(engine, counts, pairs, _settings(book, budget), frequent)
             except InputError:
-                if book.settings["shards"] == 1 or budget == _chosen(book):
+                if book.settings["shards"] == 1 or budget == book.budget:
                     raise
                 continue  # fewer ids than shards
             steps.append(_step(budget, solved, pairs, folds, new))

@@ -93,11 +93,8 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
     examples: list[list[Any]] = [[] for _ in range(column.size)]
     for id, of_id in zip(ids, groups["examples"].to_pylist(), strict=True):
         examples[id] = of_id
-    places, segments = _segments(column, units / upr, counts, examples, n_segments)
-    by_rate = book.settings["method"] not in BY_VALUE
-    segments["role"] = [_role(role, by_rate, column) for role in segments["role"]]
-    if not by_rate:
-        segments |= dict.fromkeys(("from", "to"), [None] * len(segments["id"]))
+    is_by_rate = book.settings["method"] not in BY_VALUE
+    places, segments = _segments(column, is_by_rate, units / upr, counts, examples, n_segments)
     values = frequent["value"].to_pylist()
     of_values, units_of_values = frequent["id"].to_numpy(), frequent["units"].to_numpy()
     n_units, n_pooled = book.neg + book.pos, int(pooled.sum())
@@ -121,11 +118,17 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
 
 
 def _segments(
-    column: BookColumn, rows: Floats, n_values: NDArray[np.int64], examples: list[list[Any]], most: int
+    column: BookColumn,
+    is_by_rate: bool,
+    rows: Floats,
+    n_values: NDArray[np.int64],
+    examples: list[list[Any]],
+    most: int,
 ) -> tuple[NDArray[np.int64], Json]:
     """Return the segment of each id, and what is in each of them; by rate, rising."""
     by_rate = np.argsort(column.rates, kind="stable")
-    of_ids = rows.sum(axis=0)[by_rate]
+    rows_of_id = rows.sum(axis=0)
+    of_ids = rows_of_id[by_rate]
     if column.size > most:
         middles = (np.cumsum(of_ids) - of_ids / 2) / max(of_ids.sum(), 1)
         starts = np.flatnonzero(np.diff(np.floor(middles * most), prepend=-1))
@@ -135,7 +138,9 @@ def _segments(
     places = np.empty(column.size, np.int64)
     places[by_rate] = of_segment
     borders = (0.0, *column.borders, 1.0)
-    intervals = {id: borders[i : i + 2] for i, id in enumerate(column.tail)}
+    # One id for all rates is no interval, and neither is one by another method.
+    tail, has_intervals = set(column.tail), is_by_rate and column.borders
+    intervals = {id: borders[i : i + 2] for i, id in enumerate(column.tail)} if has_intervals else {}
     rates = np.asarray(column.rates)[by_rate]
     sums = np.array([np.bincount(of_segment, side, starts.size) for side in rows[:, by_rate]])
     low, high = interval(sums[1], sums.sum(axis=0))
@@ -147,11 +152,13 @@ def _segments(
         found["id"].append(int(ids.min()))
         found["last"].append(int(ids.max()))
         found["n_ids"].append(ids.size)
-        found["role"].append(_kind(one in intervals, n_values[one]) if ids.size == 1 else "several")
-        bounds = intervals.get(one, (None, None)) if ids.size == 1 and column.borders else (None, None)
+        found["role"].append(
+            _role(column, one in tail, n_values[one], is_by_rate) if ids.size == 1 else "several"
+        )
+        bounds = intervals.get(one, (None, None)) if ids.size == 1 else (None, None)
         found["from"].append(bounds[0])
         found["to"].append(bounds[1])
-        most_rows = ids[np.argsort(-rows.sum(axis=0)[ids], kind="stable")]
+        most_rows = ids[np.argsort(-rows_of_id[ids], kind="stable")]
         members = (value for id in most_rows[:_N_EXAMPLES] for value in examples[id])
         found["examples"].append([shown(value, _EXAMPLE_CHARACTERS) for value in islice(members, _N_EXAMPLES)])
     n_rows = sums.sum(axis=0)
@@ -166,13 +173,10 @@ def _segments(
     }
 
 
-def _kind(is_tail: bool, n_values: int) -> str:
-    """Say what an id stands for: an interval of rates, a value, or nothing that is in the codebook."""
-    return "rates" if is_tail else "value" if n_values else "other"
-
-
-def _role(kind: str, by_rate: bool, column: BookColumn) -> str:
-    """Say it of methods that do not fold by rate, too."""
-    if by_rate or kind in ("other", "several"):
-        return kind
-    return "rest" if kind == "rates" else "value" if column.n_private else "hash"
+def _role(column: BookColumn, is_tail: bool, n_values: int, is_by_rate: bool) -> str:
+    """Say what an id stands for: like rates, a value, all other ones, a hash, or nothing in the codebook."""
+    if is_tail:
+        return "rates" if is_by_rate else "rest"
+    if not n_values:
+        return "other"
+    return "value" if is_by_rate or column.n_private else "hash"

@@ -49,7 +49,6 @@ def page(summary: Json) -> str:
         spec["description"] = found[name]  # for those who hear it
     return environment.get_template("page.html").render(
         summary,
-        summary=summary,
         findings=found,
         facts=series(summary["budgets"]) if summary["budgets"] else [],
         of=OF,

@@ -250,7 +250,7 @@ def _points(columns: list[Json], colours: Mapping[str, str]) -> Json:
 def _strip(ids: Json) -> Json:
     return {
         "height": 70,
-        "data": {"name": "strip", "values": strip_rows(ids)},
+        "data": {"name": "strip", "values": _strip_rows(ids)},
         "layer": [
             {
                 "mark": {"type": "rect", "cursor": "pointer"},
@@ -286,7 +286,7 @@ def _strip(ids: Json) -> Json:
     }
 
 
-def strip_rows(ids: Json) -> list[Json]:
+def _strip_rows(ids: Json) -> list[Json]:
     """Return the segments of a column with the place of each among all rows."""
     segments, rows, end = ids["segments"], [], 0.0
     total = sum(segments["rows"]) or 1
@@ -317,29 +317,18 @@ def _trust(trust: Json, colours: Mapping[str, str]) -> Json:
     return _points(columns, colours)
 
 
-def calibration_rows(calibration: Json) -> list[Json]:
+def _calibration_rows(calibration: Json) -> list[Json]:
     """Return the bins of a calibration."""
     return [dict(zip(calibration, figures, strict=True)) for figures in zip(*calibration.values(), strict=True)]
 
 
 def _calibration(trust: Json, colours: Mapping[str, str]) -> Json:
-    x = {
-        "field": "rate_at_fit",
-        "type": "quantitative",
-        "title": "rate of the ids at fit",
-        "axis": {"format": ".3~%"},
-        "scale": {"zero": False},
-    }
-    y = {
-        "field": "rate",
-        "type": "quantitative",
-        "title": "rate of the held-out rows",
-        "axis": {"format": ".3~%"},
-        "scale": {"zero": False},
-    }
+    of_rates = {"type": "quantitative", "axis": {"format": ".3~%"}, "scale": {"zero": False}}
+    x = of_rates | {"field": "rate_at_fit", "title": "rate of the ids at fit"}
+    y = of_rates | {"field": "rate", "title": "rate of the held-out rows"}
     return {
         "height": 300,
-        "data": {"name": "bins", "values": calibration_rows(trust["calibration"])},
+        "data": {"name": "bins", "values": _calibration_rows(trust["calibration"])},
         "layer": [
             {
                 "mark": {"type": "line", "stroke": colours["kept"], "strokeDash": [4, 4]},

@@ -24,7 +24,7 @@ from vocabfold.columns import BookColumn
 from vocabfold.comparison import Comparison
 from vocabfold.evaluate import interval
 from vocabfold.evaluation import ColumnEvaluation, Evaluation, warnings_of
-from vocabfold.fitting import fit
+from vocabfold.fitting import defaults_of, fit
 from vocabfold.folds import shown_gap
 from vocabfold.report.budgets import Step
 from vocabfold.report.contents import Contents, contents, shown
@@ -122,8 +122,7 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
 def _commands(book: Codebook) -> Json:
     """Return the commands that count such rows, and that fit such counts at another budget."""
     defaults = {name: option.default for name, option in signature(fit).parameters.items()}
-    of_model, of_information = {"smoothing": "auto", "min_count": 20}, {"smoothing": 0, "min_count": 1}
-    defaults |= of_model if book.settings["aim"] == "model" else of_information
+    defaults |= defaults_of(book.settings["aim"])
     given = "".join(
         f" --{name.replace('_', '-')} {shlex.quote(str(value))}"
         for name, value in book.settings.items()
@@ -170,7 +169,6 @@ def _column(name: str, column: BookColumn, inside: Contents, held_out: ColumnEva
 def _budgets(book: Codebook, steps: Sequence[Step]) -> Json:
     """Return what each budget gives in all and to every column, and which would be enough."""
     budgets = [step.budget for step in steps]
-    chosen = budgets.index(book.size if book.settings["budget"] == "auto" else book.budget)
     columns: list[Json] = [
         {
             "size": [step.columns[name].size for step in steps],
@@ -189,7 +187,7 @@ def _budgets(book: Codebook, steps: Sequence[Step]) -> Json:
     return whole | {
         "budget": budgets,
         "total": bits(book.total),
-        "chosen": chosen,
+        "chosen": budgets.index(book.budget),
         "is_auto": book.settings["budget"] == "auto",
         "half": [_nearest(budgets, i, 1 / 2) for i in range(len(budgets))],
         "double": [_nearest(budgets, i, 2) for i in range(len(budgets))],
