@@ -1,8 +1,8 @@
 """What every check under `harden/` shares: it prints its rows, keeps them, and fails if anything failed.
 
 A check is a module with a function `run(small)` that yields rows. Each row says `what` was tried, how often
-(`tried`), how often it `failed`, and beside these whatever figures belong to it. A row that could not be run here
-has `not_run` with the reason instead. The log and the rows of the last run at full size are kept in
+(`tried`), how often it `failed`, and beside these whatever figures belong to it. A row that could not
+be run here has `not_run` with the reason instead. The log and the rows of the last run at full size are kept in
 `harden/runs/<check>/`; `python -m harden.report` makes the table of docs/reliability.md from them.
 """
 

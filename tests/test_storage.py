@@ -269,7 +269,7 @@ def test_files_with_other_columns_are_refused(original, tmp_path):
     folder = shutil.copytree(original / "book", tmp_path / "book")
     table = vf.load(folder)["site"]
     _replace(folder, table.rename_columns(["v", "id", "neg", "pos"]))
-    with pytest.raises(vf.CodebookError, match=r"it must hold the columns value, id, neg, pos\.$"):
+    with pytest.raises(vf.CodebookError, match=r"it must hold \d+ rows of value, id, neg, pos\.$"):
         vf.load(folder)
     _replace(folder, table.set_column(1, "id", [[99] * table.num_rows]).cast(table.schema))
     with pytest.raises(vf.CodebookError, match=r"its values must rise, and its ids be below \d+\.$"):
@@ -277,6 +277,69 @@ def test_files_with_other_columns_are_refused(original, tmp_path):
     _replace(folder, table.take(pa.array(range(table.num_rows))[::-1]))
     with pytest.raises(vf.CodebookError, match=r"its values must rise"):
         vf.load(folder).ids("site", ["a"])
+
+
+def test_ids_and_counts_that_cannot_be_are_refused_before_they_are_used(original, tmp_path):
+    for change in ({"id": 99}, {"id": -1}, {"neg": -1}, {"pos": 2**62}):
+        folder = shutil.copytree(original / "book", tmp_path / "book")
+        table = vf.load(folder)["site"]
+        for name, number in change.items():
+            column = pa.array([number] * table.num_rows, table.schema.field(name).type)
+            table = table.set_column(table.schema.get_field_index(name), name, column)
+        _replace(folder, table)
+        for use in (lambda book: book["site"], lambda book: book.groups("site"), lambda book: book.verify()):
+            with pytest.raises(vf.CodebookError, match=r"its ids must be below \d+, and its counts add up"):
+                use(vf.load(folder))
+        shutil.rmtree(folder)
+
+
+def test_counts_that_do_not_add_up_are_refused_before_they_are_used(original, tmp_path):
+    folder = shutil.copytree(original / "counts", tmp_path / "counts")
+    edited(folder, lambda header: header.update(neg=header["neg"] + 1))
+    for use in (lambda counts: counts["site"], lambda counts: vf.fit(counts, 12)):
+        with pytest.raises(vf.CodebookError, match=r"its counts do not add up to those of the header\.$"):
+            use(vf.load_counts(folder))
+    edited(folder, lambda header: header.update(folds=1001))
+    with pytest.raises(vf.CodebookError, match=r"a field is missing or absurd\.$"):
+        vf.load_counts(folder)
+
+
+def test_a_codebook_cannot_claim_the_digest_of_another(original, tmp_path):
+    folder = shutil.copytree(original / "book", tmp_path / "book")
+    book = vf.load(folder)
+    book.verify()
+    table = book["site"]
+    ids = pa.array((table["id"].to_numpy() + 1) % book.sizes["site"], pa.int32())
+    _replace(folder, table.set_column(1, "id", ids))
+    other = vf.load(folder)
+    assert other.digest == book.digest
+    rows = arrow(sample())
+    for check in (other.verify, lambda: other.transform(rows, expect=book.digest)):
+        with pytest.raises(
+            vf.CodebookError, match=r"^the values of column 'site' are not those that the digest"
+        ):
+            check()
+
+
+@pytest.mark.parametrize("name", ["header", "provenance.json"])
+def test_no_link_is_followed_and_no_pipe_is_read(folder, name):
+    path = header_of(folder) if name == "header" else folder / name
+    path.rename(folder.parent / "elsewhere")
+    for make in (lambda: path.symlink_to(folder.parent / "elsewhere"), lambda: os.mkfifo(path), path.mkdir):
+        make()
+        if name == "header":
+            with pytest.raises(vf.CodebookError, match=r"not a plain file\.$|there is no \w+\.json in it\.$"):
+                load(folder)
+        else:
+            assert load(folder).sources == ()
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_a_header_that_nobody_could_load_is_not_saved(folder, counts, monkeypatch):
+    monkeypatch.setattr(storage, "_MAX_HEADER", 100)
+    with pytest.raises(vf.InputError, match=r"would have [\d,]+ bytes, and 100 are allowed; give fewer ids"):
+        counts.save(folder.parent / "new")
+    assert not (folder.parent / "new").exists()
 
 
 def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):

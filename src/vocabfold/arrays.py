@@ -18,10 +18,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
 from vocabfold import checks
+from vocabfold.counts import MAX_FOLDS
 from vocabfold.engines import fingerprints, frames
 from vocabfold.errors import InputError
 from vocabfold.kinds import as_kind, kind_of
-from vocabfold.survey import MAX_FOLDS
 
 _SHOWN = 4  # values of y in an error
 _FEW_ROWS = 5  # of which nothing can be said

@@ -125,6 +125,27 @@ class Codebook(Sums):
 
         return digest(self)
 
+    @cached_property
+    def _is_verified(self) -> bool:
+        from vocabfold.saving import verify
+
+        verify(self)
+        return True
+
+    def verify(self) -> None:
+        """Check that the values are those that the digest stands for.
+
+        `vf.load` finds damage, and takes from the header what each column adds to the digest. Whoever makes up
+        a header could claim the digest of another codebook, so this reads all values once more and computes it
+        from them. `transform(expect=...)` does so, too.
+
+        Raises
+        ------
+        CodebookError
+            They are others.
+        """
+        assert self._is_verified
+
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"indexes": {}}  # a pickle does without: they are made again
 
@@ -240,7 +261,8 @@ class Codebook(Sums):
         only_ids : bool
             Leave all other columns out.
         expect : str, optional
-            The digest that the codebook must have: that of the model's training.
+            The digest that the codebook must have: that of the model's training. It is computed from all values
+            (see `verify`), the first time.
         counts : Counts, optional
             For the rows that the codebook was fitted on: their counts, by fold. Every row is encoded by what
             the other folds tell of its values, so that no id knows the label of its row.

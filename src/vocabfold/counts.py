@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vocabfold import checks, storage
+from vocabfold import checks, storage, unpacking
 from vocabfold.cluster.tables import ClusterPart, ClusterTable
 from vocabfold.cluster.writing import write
 from vocabfold.engines.duckdb import Engine, parquet, parse_memory
@@ -34,6 +34,7 @@ from vocabfold.progress import track
 
 FRACTIONS = 2**20  # units per row, if weights are not whole numbers
 MAX_UNITS = 2**62
+MAX_FOLDS = 1000
 _MAX_SHOWN = 40  # columns in a repr
 
 
@@ -48,6 +49,29 @@ class TemporaryFolder:
         weakref.finalize(self, _remove, self.path, os.getpid())
 
 
+@dataclass(frozen=True)
+class Said:
+    """What a header says of every column; nobody has looked at their counts yet, but for some."""
+
+    folds: int
+    neg: int
+    pos: int
+    checked: set[str] = field(default_factory=set)
+
+    def check(self, engine: Engine, name: str, paths: list[Path]) -> None:
+        """Refuse a column whose counts are not those of the rows, or whose folds do not exist."""
+        if name in self.checked:
+            return
+        fold = f" AND fold >= 0 AND fold < {self.folds}" if self.folds else ""
+        found = engine.run(
+            f"SELECT bool_and(neg >= 0 AND pos >= 0{fold}) AND sum(neg) = {self.neg} AND sum(pos) = {self.pos} "
+            f"AS is_valid FROM {parquet(paths)}"
+        )
+        if not found["is_valid"][0].as_py():
+            raise CodebookError(f"{paths[0]} is not valid: its counts do not add up to those of the header.")
+        self.checked.add(name)
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """The counts of one reading: per column an Arrow table, or the Parquet files that hold it."""
@@ -59,6 +83,7 @@ class Part:
     folder: TemporaryFolder | None = None  # in which some of the files are
     is_by_fold: bool = False
     session: Any = None  # of Spark, if they are to be used there
+    said: Said | None = None  # by the header of the folder that they were loaded from
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle outlives temporary files, and travels to other machines.
@@ -66,7 +91,7 @@ class Part:
             name: pq.read_table(table) if isinstance(table, list) else table
             for name, table in self.tables.items()
         }
-        return vars(self) | {"tables": tables, "folder": None, "session": None}
+        return vars(self) | {"tables": tables, "folder": None, "session": None, "said": None}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -311,14 +336,16 @@ class Counts:
             assert isinstance(part, Part)
             table = part.tables[name]
             is_file = isinstance(table, list)
+            if isinstance(table, list):
+                missing = [path for path in table if not path.exists()]
+                if missing:
+                    raise unpacking.gone(missing[0])
+                if part.said:
+                    part.said.check(engine, name, table)
             scale = self.units_per_row // part.units_per_row
             key = part.kinds[name], part.integers, part.is_by_fold, scale, is_file
             alike.setdefault(key, []).extend(table if is_file else [table])
         for (*_, scale, is_file), tables in alike.items():
-            if is_file:
-                missing = [path for path in tables if not path.exists()]
-                if missing:
-                    raise storage.gone(missing[0])
             yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), scale
 
     def _same_features(self, other: Counts) -> tuple[str, ...]:
@@ -358,26 +385,30 @@ def load_counts(
     folder, header, origin = storage.load(path, storage.COUNTS)
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}
-        files = {
-            column["name"]: [folder / entry["name"] for entry in column["files"]]
-            for column in header["columns"]
-        }
         numbers = {key: header[key] for key in ("units_per_row", "folds", "fold_seed", "neg", "pos")}
         is_valid = (
             len(kinds) == len(header["columns"]) > 0
-            and all(isinstance(name, str) for name in kinds)
+            and all(isinstance(name, str) and name.encode() for name in kinds)
             and all(kind in KINDS for kind in kinds.values())
             and all(type(number) is int and 0 <= number <= MAX_UNITS for number in numbers.values())
             and numbers["units_per_row"] in (1, FRACTIONS)
+            and numbers["folds"] <= MAX_FOLDS
             and 0 < numbers["neg"] + numbers["pos"] <= MAX_UNITS
             and all(isinstance(header[key], str) for key in ("label", "positive"))
             and isinstance(header["fold_column"], str | None)
         )
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
         is_valid = False
     if not is_valid:
         raise CodebookError(f"{folder / storage.COUNTS.header} is not valid: a field is missing or absurd.")
-    part = Part(files, kinds, numbers["units_per_row"], is_by_fold=numbers["folds"] > 0, session=session)
+    files = {
+        column["name"]: storage.tables(folder, column["files"], _schema(column["type"], numbers["folds"]))
+        for column in header["columns"]
+    }
+    said = Said(numbers["folds"], numbers["neg"], numbers["pos"])
+    part = Part(
+        files, kinds, numbers["units_per_row"], is_by_fold=numbers["folds"] > 0, session=session, said=said
+    )
     return Counts(
         kinds=kinds,
         label=header["label"],

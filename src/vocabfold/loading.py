@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType
@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vocabfold import storage
+from vocabfold import storage, unpacking
 from vocabfold.codebook import UNSEEN, Codebook
 from vocabfold.columns import BookColumn, schema_of
 from vocabfold.counts import FRACTIONS, MAX_UNITS
@@ -47,23 +47,28 @@ class SavedStore:
 
     files: Mapping[str, list[Path]]
     columns: Mapping[str, BookColumn]
+    masses: tuple[int, int]  # units of all rows, by label
+    checked: set[str] = field(default_factory=set)  # columns whose values have been looked at
 
     def sql(self, engine: Engine, name: str) -> str:
         """Return the query for value, id, neg, pos of a column."""
         for path in self.files[name]:
             if not path.exists():
-                raise storage.gone(path)
-        return f"SELECT * FROM {parquet(self.files[name])}"
+                raise unpacking.gone(path)
+        sql = f"SELECT * FROM {parquet(self.files[name])}"
+        if name not in self.checked:
+            self._check(engine, name, sql)
+        return sql
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory."""
         return {name: self._index(name) for name in names}
 
     def _index(self, name: str) -> Index:
-        try:
-            table = pa.concat_tables(storage.read(path).read(["value", "id"]) for path in self.files[name])
-        except (OSError, pa.ArrowException) as error:
-            raise storage.gone(self.files[name][0]) from error
+        table = pa.Table.from_batches(
+            [batch for path in self.files[name] for batch in unpacking.batches(path, ["value", "id"])],
+            pa.schema([schema_of(self.columns[name].kind).field(i) for i in range(2)]),
+        )
         ids = table["id"].to_numpy()
         index = Index(table["value"], ids)
         is_in_range = not ids.size or 0 <= ids.min() <= ids.max() < self.columns[name].size
@@ -73,6 +78,25 @@ class SavedStore:
                 f"{self.columns[name].size:,}."
             )
         return index
+
+    def _check(self, engine: Engine, name: str, sql: str) -> None:
+        """Refuse texts that unpack to too much, and ids and counts that cannot be; the engine would not."""
+        column, (neg, pos) = self.columns[name], self.masses
+        for path in self.files[name] if column.kind == "text" else ():
+            for _ in unpacking.batches(path, ["value"]):
+                pass
+        is_sum = "<=" if column.n_pooled else "="
+        found = engine.run(
+            f"SELECT coalesce(bool_and(id >= 0 AND id < {column.size} AND neg >= 0 AND pos >= 0), true) "
+            f"AND count(*) = {column.n_values} AND coalesce(sum(neg), 0) {is_sum} {neg} "
+            f"AND coalesce(sum(pos), 0) {is_sum} {pos} AS is_valid FROM ({sql})"
+        )
+        if not found["is_valid"][0].as_py():
+            raise CodebookError(
+                f"{self.files[name][0]} is not valid: its ids must be below {column.size:,}, and its counts "
+                "add up to those of the header."
+            )
+        self.checked.add(name)
 
 
 def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None) -> Codebook:
@@ -103,7 +127,10 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
     try:
         columns = {entry["name"]: _column(entry) for entry in header["columns"]}
         _require(len(columns) == len(header["columns"]) > 0, "columns")
-        files = {entry["name"]: _files(folder, entry) for entry in header["columns"]}
+        files = {
+            entry["name"]: storage.tables(folder, entry["files"], schema_of(entry["kind"]))
+            for entry in header["columns"]
+        }
         hashes = {entry["name"]: _text(entry["rows_sha256"]) for entry in header["columns"]}
         settings = {key: _typed(header["settings"][key], key, *kinds) for key, kinds in _SETTINGS.items()}
         _require(settings["unseen"] in UNSEEN, "unseen")
@@ -123,7 +150,7 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
             units_per_row=header["units_per_row"],
             neg=masses[0],
             pos=masses[1],
-            store=SavedStore(files, columns),
+            store=SavedStore(files, columns, (masses[0], masses[1])),
             sources=origin.sources,
             fingerprints=origin.fingerprints,
             saved=origin.saved,
@@ -167,22 +194,6 @@ def _column(entry: dict[str, Any]) -> BookColumn:
     _require(len(column.rates) == column.size and all(0 <= rate <= 1 for rate in column.rates), "rates")
     _require(0 <= column.mean <= 1 and column.strength >= 0, "mean and strength")
     return column
-
-
-def _files(folder: Path, entry: dict[str, Any]) -> list[Path]:
-    """Return the files of a column, after a look at their footers."""
-    paths = []
-    for file in entry["files"]:
-        path = folder / file["name"]
-        with storage.read(path) as opened:
-            found, expected = opened.schema_arrow, schema_of(entry["kind"])
-            # Spark says of some columns that they are never missing, which is as good.
-            is_same = (found.names, found.types) == (expected.names, expected.types)
-            if opened.metadata.num_rows != file["rows"] or not is_same:
-                raise CodebookError(f"{path} is not valid: it must hold the columns value, id, neg, pos.")
-        paths.append(path)
-    _require(len(paths) > 0, "files")
-    return paths
 
 
 def _typed(value: Any, name: str, *kinds: type) -> Any:

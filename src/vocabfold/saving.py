@@ -9,6 +9,7 @@ from vocabfold.cluster.store import ClusterStore
 from vocabfold.codebook import Codebook
 from vocabfold.columns import digest_of, facts_of, hash_of_rows, schema_of, sorted_by_value
 from vocabfold.engines.duckdb import Engine
+from vocabfold.errors import CodebookError
 from vocabfold.progress import track
 
 
@@ -59,6 +60,20 @@ def digest(book: Codebook) -> str:
                 _row_hash(book, engine, name)
     head = f"vocabfold 1 {book.units_per_row} {book.settings['unseen']}"
     return digest_of(head, book.columns, book.hashes)
+
+
+def verify(book: Codebook) -> None:
+    """Refuse a codebook whose values are not those that its digest stands for."""
+    if isinstance(book.store, ClusterStore):
+        return  # the digest comes from the values
+    with Engine(book.memory_limit) as engine:
+        for name in track(book.features, "verifying", engine.progress):
+            found = hash_of_rows(engine, book.columns[name].kind, book.store.sql(engine, name))
+            if found != book.hashes.setdefault(name, found):
+                raise CodebookError(
+                    f"the values of column {name!r} are not those that the digest of the codebook stands for; "
+                    "take the codebook from whoever made it."
+                )
 
 
 def _row_hash(book: Codebook, engine: Engine, name: str) -> str:

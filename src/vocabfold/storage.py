@@ -7,13 +7,16 @@ header ends with a sha256 of itself. `docs/format.md` is the specification.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -24,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import vocabfold
-from vocabfold import checks
+from vocabfold import checks, unpacking
 from vocabfold.errors import CodebookError, InputError
 
 try:
@@ -38,6 +41,7 @@ _MAX_HEADER = 2**28  # bytes
 _PROVENANCE = "provenance.json"
 _FILE = re.compile(r"\d{3,}-[0-9a-f]{16}\.parquet")
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
 
 Json = dict[str, Any]
@@ -88,6 +92,7 @@ class Saver:
             compression="zstd",
             use_dictionary=[name for name in schema.names if name != "value"],
             column_encoding={"value": "DELTA_BYTE_ARRAY"} if is_text else None,
+            data_page_size=unpacking.PAGE if is_text else None,
         ) as writer:
             for group in _row_groups(batches):
                 n_rows += group.num_rows
@@ -186,16 +191,14 @@ def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Orig
         try:
             if not file.is_file():
                 raise _absent(folder, layout)
-            if file.stat().st_size > _MAX_HEADER:
-                raise CodebookError(f"{file} is larger than {_MAX_HEADER:,} bytes, so it is no header.")
-            content = file.read_bytes()
+            content = _content(file)
             header = _parse(file, content, layout)
             for entry in _entries(file, header):
-                _check_file(folder, entry)
+                _check_file(folder / entry["name"], entry)
             return folder, header, _origin(folder, content)
         except (CodebookError, OSError) as error:
             # If the header has changed meanwhile, someone was saving: what counts is the new one.
-            if content is not None and file.is_file() and file.read_bytes() != content:
+            if content is not None and file.is_file() and _content(file) != content:
                 continue
             if isinstance(error, CodebookError):
                 raise
@@ -207,6 +210,11 @@ def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: 
     saver = Saver(folder)
     try:
         header = _signed({"format": layout.format, "version": layout.version, **fill(saver)})
+        if len(header) > _MAX_HEADER:
+            raise InputError(
+                f"the header of {folder} would have {len(header):,} bytes, and {_MAX_HEADER:,} are allowed; "
+                "give fewer ids or columns."
+            )
         _put(folder, header, layout.header)
     except BaseException:
         _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
@@ -261,22 +269,9 @@ def _absent(folder: Path, layout: Layout) -> CodebookError:
     if folder.name == layout.header:
         return CodebookError(f"{folder} is the header; give its folder, {str(folder.parent)!r}.")
     for other, remedy in ((COUNTS, "vf.load_counts"), (CODEBOOK, "vf.load")):
-        if (folder / other.header).exists():
+        if other is not layout and (folder / other.header).exists():
             return CodebookError(f"{folder} holds a {other.noun}; load it with {remedy}.")
     return CodebookError(f"{folder} holds no {layout.noun}: there is no {layout.header} in it.")
-
-
-def read(path: Path) -> pq.ParquetFile:
-    """Open a file that a header lists."""
-    try:
-        return pq.ParquetFile(path)
-    except (OSError, pa.ArrowException) as error:
-        raise gone(path) from error
-
-
-def gone(path: Path) -> CodebookError:
-    """Say that a file has changed under a codebook or counts in use."""
-    return CodebookError(f"{path} has been removed or replaced since it was loaded; load the folder again.")
 
 
 def _unfinished() -> str:
@@ -327,7 +322,7 @@ def _listed(folder: Path, layout: Layout) -> set[str]:
         return set()
     try:
         file = folder / layout.header
-        header = _parse(file, file.read_bytes(), layout)
+        header = _parse(file, _content(file), layout)
         return {entry["name"] for entry in _entries(folder, header)}
     except (OSError, CodebookError):
         return {entry.name for entry in folder.iterdir() if _FILE.fullmatch(entry.name)}
@@ -388,24 +383,65 @@ def _entries(file: Path, header: Json) -> Iterator[Json]:
         raise CodebookError(f"{file} is not valid: its list of files cannot be read.") from None
 
 
-def _check_file(folder: Path, entry: Json) -> None:
-    path = folder / entry["name"]
-    if path.is_symlink() or not path.is_file():
-        raise CodebookError(f"{path} is missing, or not a plain file.")
-    if path.stat().st_size != entry["bytes"]:
-        raise CodebookError(
-            f"{path} has {path.stat().st_size:,} bytes instead of {entry['bytes']:,}: it is damaged."
-        )
-    with path.open("rb") as file:
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a plain file of a folder: no link, which may lead out of it, and no pipe, which may never end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _PLAIN)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+            raise CodebookError(f"{path} is missing, or not a plain file.") from error
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or path.is_symlink():
+            raise CodebookError(f"{path} is missing, or not a plain file.")
+        yield file
+
+
+def _content(path: Path) -> bytes:
+    """Return a header."""
+    with _opened(path) as file:
+        if os.fstat(file.fileno()).st_size > _MAX_HEADER:
+            raise CodebookError(f"{path} is larger than {_MAX_HEADER:,} bytes, so it is no header.")
+        return file.read(_MAX_HEADER)
+
+
+def _check_file(path: Path, entry: Json) -> None:
+    with _opened(path) as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        if n_bytes != entry["bytes"]:
+            raise CodebookError(f"{path} has {n_bytes:,} bytes instead of {entry['bytes']:,}: it is damaged.")
         if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
             raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
 
 
+def tables(folder: Path, entries: Sequence[Json], schema: pa.Schema) -> list[Path]:
+    """Return the files of a column, after a look at their footers and the sizes of their pages."""
+    paths: list[Path] = []
+    for entry in entries:
+        path = folder / entry["name"]
+        with unpacking.opened(path) as table:
+            found = table.schema_arrow
+            # Spark says of some columns that they are never missing, which is as good.
+            if table.metadata.num_rows != entry["rows"] or (found.names, found.types) != (
+                schema.names,
+                schema.types,
+            ):
+                raise CodebookError(
+                    f"{path} is not valid: it must hold {entry['rows']:,} rows of {', '.join(schema.names)}."
+                )
+            unpacking.check_sizes(path, table.metadata)
+        paths.append(path)
+    if not paths:
+        raise CodebookError(f"{folder} is not valid: a column has no files.")
+    return paths
+
+
 def _origin(folder: Path, header: bytes) -> Origin:
     """Return what a folder was made from, if it says so: no id depends on it."""
-    file = folder / _PROVENANCE
+    # A CodebookError is a ValueError.
     with suppress(OSError, ValueError, RecursionError, TypeError, KeyError):
-        found = json.loads(file.read_bytes()) if file.stat().st_size < _MAX_HEADER else {}
+        found = json.loads(_content(folder / _PROVENANCE))
         if found["header"] == hashlib.sha256(header).hexdigest():
             fingerprints = tuple(map(_texts, found["fingerprints"]))
             return Origin(_texts(found["sources"]), fingerprints, str(found["saved"]))

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.checks import number
-from vocabfold.counts import FRACTIONS, MAX_UNITS
+from vocabfold.counts import FRACTIONS, MAX_FOLDS, MAX_UNITS
 from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.rows import Rows
 from vocabfold.engines.spark import Cluster
 from vocabfold.errors import InputError
 
-MAX_FOLDS = 1000
 _PRIME = 2**31 - 1
 _SHOWN = 4  # values of a label in an error
 

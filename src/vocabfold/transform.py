@@ -138,11 +138,13 @@ def transform(
     limit = parse_memory(memory_limit) or book.memory_limit
     if preset is not None:
         checks.choice("preset", preset, PRESETS)
-    if expect is not None and expect != book.digest:
-        raise InputError(
-            f"the codebook has the digest {book.digest}, and {expect!r} was expected; take the codebook with "
-            "which the model was trained."
-        )
+    if expect is not None:
+        if expect != book.digest:
+            raise InputError(
+                f"the codebook has the digest {book.digest}, and {expect!r} was expected; take the codebook "
+                "with which the model was trained."
+            )
+        book.verify()
     folds = None
     if counts is not None:
         folds = Folds.of(book, counts, fold_column, limit)

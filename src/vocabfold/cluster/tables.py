@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, Kept, from_texts, read_parquet, spelled, to_texts
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS
-from vocabfold.storage import gone
+from vocabfold.unpacking import gone
 
 _SENT_BYTES = 2**20  # of files that the driver reads and sends; larger ones are read by the workers
 

@@ -18,6 +18,7 @@ from vocabfold.cluster.tables import n_rows, sorted_by_value, typed
 from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, write_parquet
 from vocabfold.errors import InputError
 from vocabfold.progress import track
+from vocabfold.unpacking import PAGE
 
 _FILE_ROWS = 2**24  # at most, so that a file is read in one go
 _NOT_IN_SPARK = "unsigned"  # such columns, which are rare, are written by the driver
@@ -53,7 +54,7 @@ def write(
                 f"SELECT * FROM (SELECT feature, {', '.join(values)} FROM {table} "
                 f"WHERE feature IN ({', '.join(map(str, chosen))})) ORDER BY {', '.join(order)}"
             )
-            write_parquet(sorted_frame, folder / kind, "feature", _FILE_ROWS)
+            write_parquet(sorted_frame, folder / kind, "feature", _FILE_ROWS, PAGE)
             for path in sorted((folder / kind).glob("feature=*/part-*.parquet")):
                 found = _FEATURE.fullmatch(path.parent.name)
                 assert found

@@ -371,8 +371,8 @@ def read_parquet(session: Any, paths: Iterable[Path], schema: str) -> Frame:
         return session.read.schema(schema).parquet(*(f"file://{path}" for path in escaped))
 
 
-def write_parquet(frame: Frame, folder: Path, by: str, file_rows: int) -> None:
+def write_parquet(frame: Frame, folder: Path, by: str, file_rows: int, page_bytes: int) -> None:
     """Write a frame to Parquet files in a folder, one folder inside it for each number in a column."""
-    options = {"compression": "zstd", "maxRecordsPerFile": file_rows}
+    options = {"compression": "zstd", "maxRecordsPerFile": file_rows, "parquet.page.size": page_bytes}
     with _explained():
         frame.write.partitionBy(by).options(**options).parquet(f"file://{folder.absolute()}")

@@ -1,0 +1,102 @@
+"""Files that unpack to far more than they are: refused before they are unpacked, or soon after."""
+
+import resource
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vocabfold as vf
+from vocabfold import unpacking
+
+
+def written(path, values, **options):
+    """Write values with ids and counts, as a codebook has them."""
+    n = len(values)
+    numbers = {"id": np.zeros(n, np.int32), "neg": np.ones(n, np.int64), "pos": np.ones(n, np.int64)}
+    pq.write_table(pa.table({"value": values, **numbers}), path, store_schema=False, **options)
+    return path
+
+
+def checked(path):
+    with pq.ParquetFile(path) as opened:
+        unpacking.check_sizes(path, opened.metadata)
+        schema = pa.schema([opened.schema_arrow.field(i) for i in range(2)])
+    return pa.Table.from_batches(unpacking.batches(path, schema.names), schema)
+
+
+def long_texts(n):
+    return pa.array([f"{'x' * 10**6}{i:06}" for i in range(n)])
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none", "gzip"])
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "dictionary"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_honest_files_are_read_as_they_are(tmp_path, compression, encoding, version):
+    values = pa.array([None, *(f"{i:06}-{'é' * (i % 40)}" for i in range(20_000))])
+    is_dictionary = encoding == "dictionary"
+    path = written(
+        tmp_path / "x.parquet",
+        values,
+        compression=compression,
+        use_dictionary=is_dictionary,
+        column_encoding=None if is_dictionary else {"value": encoding},
+        data_page_version=version,
+        row_group_size=7_000,
+        data_page_size=2**12,
+    )
+    assert checked(path)["value"].combine_chunks().equals(values)
+    assert checked(written(path, pa.array([], pa.string()))).num_rows == 0
+    assert checked(written(path, pa.array(range(200_000)))).num_rows == 200_000
+
+
+BOMBS = {
+    "compressed": lambda path: written(
+        path, long_texts(300), compression="zstd", use_dictionary=False, write_batch_size=300
+    ),
+    "shared beginnings": lambda path: written(
+        path,
+        long_texts(300),
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding={"value": "DELTA_BYTE_ARRAY"},
+    ),
+    "one word": lambda path: written(
+        path, pa.DictionaryArray.from_arrays(np.zeros(10**5, np.int32), ["y" * 10**6]), compression="zstd"
+    ),
+    "rows": lambda path: written(
+        path,
+        pa.DictionaryArray.from_arrays(np.zeros(10**7, np.int32), [1]),
+        compression="zstd",
+        row_group_size=10**7,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_are_refused(tmp_path, name):
+    path = BOMBS[name](tmp_path / "x.parquet")
+    assert path.stat().st_size < 2 * 10**5
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(
+        vf.CodebookError, match=r"bytes and would unpack to more than [\d,]+; no honest file does"
+    ):
+        checked(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18  # kilobytes
+
+
+@pytest.mark.parametrize("change", [b"\xff" * 40, b"\x00", b"\x1c" * 40, b"\x15\x00\x15\x01\x15\x01"])
+def test_pages_that_are_not_where_they_should_be_are_refused(tmp_path, change):
+    path = written(tmp_path / "x.parquet", pa.array(["a", "b"]), use_dictionary=False)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + change + content[4 + len(change) :])  # the head of the first page
+    with pytest.raises(vf.CodebookError, match=r"is not valid: its pages are not where its footer says\.$"):
+        checked(path)
+
+
+def test_texts_that_are_no_utf8_are_refused(tmp_path):
+    path = written(tmp_path / "x.parquet", pa.array(["abcd"]), use_dictionary=False, compression="none")
+    path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xffd"))
+    with pytest.raises(vf.CodebookError, match=r"is not valid: .*Invalid UTF8"):
+        checked(path)
