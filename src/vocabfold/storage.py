@@ -42,6 +42,7 @@ _PROVENANCE = "provenance.json"
 _FILE = re.compile(r"\d{3,}-[0-9a-f]{16}\.parquet")
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_BEGIN = re.compile(rb'{\s*"format": "(vocabfold \w+)",\s*"version": (\d{1,9})\b')
 _END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
 
 Json = dict[str, Any]
@@ -220,7 +221,7 @@ def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: 
         _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
         raise
     about = {
-        "header": hashlib.sha256(header).hexdigest(),  # of another header, it would not count
+        "header": _sha256(header),  # of another header, it would not count
         **asdict(origin),
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "vocabfold": vocabfold.__version__,
@@ -345,27 +346,31 @@ def _signed(header: Mapping[str, Any]) -> bytes:
     """Return the header as bytes, its own sha256 in the last line."""
     text = json.dumps(header, indent=2, ensure_ascii=False, allow_nan=False)
     body = text.removesuffix("\n}").encode() + b",\n"
-    return body + f'  "sha256": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
+    return body + f'  "sha256": "{_sha256(body)}"\n}}\n'.encode()
 
 
 def _parse(file: Path, content: bytes, layout: Layout) -> Json:
-    end = _END.search(content, max(0, len(content) - 128))
-    is_whole = end is not None and end.end() == len(content)
-    try:
-        header = json.loads(content)
-    except (ValueError, RecursionError):
-        header = None
-    if not isinstance(header, dict) or header.get("format") != layout.format:
+    """Return the header, if it is one, not newer than this release, and signed: nothing else is parsed."""
+    begin = _BEGIN.match(content)
+    if not begin or begin[1].decode() != layout.format:
         raise CodebookError(f"{file} is damaged, or not the header of a {layout.noun}.")
-    version = header.get("version")
-    if isinstance(version, int) and version > layout.version:
+    if int(begin[2]) > layout.version:
         raise CodebookError(
-            f"{file} has format version {version}; this release reads up to {layout.version}: "
+            f"{file} has format version {int(begin[2])}; this release reads up to {layout.version}: "
             "upgrade vocabfold."
         )
-    if not end or not is_whole or hashlib.sha256(content[: end.start()]).hexdigest().encode() != end[1]:
+    end = _END.search(content, max(0, len(content) - 128))
+    if not end or end.end() < len(content) or _sha256(content[: end.start()]) != end[1].decode():
         raise CodebookError(f"{file} is damaged or was changed by hand: its sha256 does not match.")
-    return header
+    try:
+        header = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise CodebookError(f"{file} is not valid: it is no JSON.") from error
+    return dict(header)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _entries(file: Path, header: Json) -> Iterator[Json]:
@@ -442,7 +447,7 @@ def _origin(folder: Path, header: bytes) -> Origin:
     # A CodebookError is a ValueError.
     with suppress(OSError, ValueError, RecursionError, TypeError, KeyError):
         found = json.loads(_content(folder / _PROVENANCE))
-        if found["header"] == hashlib.sha256(header).hexdigest():
+        if found["header"] == _sha256(header):
             fingerprints = tuple(map(_texts, found["fingerprints"]))
             return Origin(_texts(found["sources"]), fingerprints, str(found["saved"]))
     return Origin()
