@@ -1,0 +1,123 @@
+"""Kept rows of all checks -> the tables of docs/reliability.md.
+
+python -m harden.report
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.measure import Row, read_csv
+from benchmarks.tables import table, update_page
+from harden.record import RUNS
+
+PAGE = RUNS.parents[1] / "docs" / "reliability.md"
+_UNSHOWN = ("what", "tried", "failed", "not_run", "first_failure", "at_second")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check, what it is to reach, and how its rows are summed up."""
+
+    title: str
+    target: str
+    measured: Callable[[Sequence[Row]], str]
+
+
+def of_all(noun: str, **largest: str) -> Callable[[Sequence[Row]], str]:
+    """Sum up tried and failed, and add the largest of some figures, each with its words."""
+
+    def measured(rows: Sequence[Row]) -> str:
+        said = [f"{_sum(rows, 'failed'):,} of {_sum(rows, 'tried'):,} {noun} failed"]
+        for field, words in largest.items():
+            found = [row[field] for row in rows if field in row]
+            if found:
+                said.append(words.format(max(found)))
+        return "; ".join(said)
+
+    return measured
+
+
+def _sum(rows: Sequence[Row], field: str) -> int:
+    return int(sum(row.get(field, 0) for row in rows))
+
+
+CHECKS: Mapping[str, Check] = {
+    "answers": Check(
+        "wrong answers",
+        "0 of 10,000 tables beyond 1e-12 of I(X;C), 0 of 100,000 examples of the laws",
+        of_all("tables and examples"),
+    ),
+    "overflow": Check("overflow", "exact or refused, never wrong", of_all("totals, sums and weights")),
+    "crash": Check(
+        "crash while saving", "old or new, never torn; no orphans", of_all("crashes and failing writes")
+    ),
+    "artefacts": Check(
+        "damaged and hostile artefacts",
+        "refused or of use; < 1 s and < 256 MB each, every single bit found",
+        of_all("mutants", longest="at most {:.2f} s", grown_mb="and {:.0f} MB for one"),
+    ),
+    "memory": Check("memory limit", "within the limit, or one clear error", of_all("tasks")),
+    "determinism": Check("determinism", "one digest", of_all("repeats")),
+    "concurrency": Check("concurrency", "identical results; one writer wins", of_all("results")),
+    "hostile": Check("hostile names and values", "exactly, or a clear error", of_all("cases")),
+    "fuzz": Check("fuzzing", "no traceback, no hang, an hour in all", of_all("inputs")),
+    "long_run": Check("long run", "flat memory, linear time", of_all("steps")),
+    "covered": Check("coverage", ">= 95 % of lines and branches", of_all("runs")),
+    "mutants": Check("mutation score", ">= 85 % of each module", of_all("modules")),
+    "supply": Check("supply", "lowest and newest versions, wheel and sdist", of_all("steps")),
+}
+
+
+def main() -> None:
+    """Write the tables from the rows of the last runs."""
+    lines, details = [], []
+    for name, check in CHECKS.items():
+        about = {row["fact"]: row["is"] for row in read_csv(RUNS / name / "about.csv")}
+        rows = read_csv(RUNS / name / "raw.csv")
+        lines.append(
+            {
+                "what": check.title,
+                "to reach": check.target,
+                "measured": check.measured(rows),
+                "script": f"[{name}](../harden/{name}.py), [log](../harden/runs/{name}/log.txt)",
+                "when": f"{about['date']}, {about['commit']}",
+            }
+        )
+        details.append(f"### {check.title[0].upper()}{check.title[1:]}\n\n{_detail(rows)}")
+    head = list(lines[0])
+    update_page(PAGE, "checks", "", table(lines, {field: lambda row, f=field: str(row[f]) for field in head}))
+    update_page(PAGE, "rows", "", "\n".join(details))
+
+
+def _detail(rows: Sequence[Row]) -> str:
+    """Return the rows of a check as a table, all other figures in one cell."""
+    return table(
+        rows,
+        {
+            "what": lambda row: str(row["what"]),
+            "tried": lambda row: _whole(row, "tried"),
+            "failed": lambda row: _whole(row, "failed"),
+            "figures": _figures,
+        },
+    )
+
+
+def _whole(row: Row, field: str) -> str:
+    return f"{int(row[field]):,}" if field in row else ""
+
+
+def _figures(row: Row) -> str:
+    if "not_run" in row:
+        return f"not run: {row['not_run']}"
+    shown = {field: value for field, value in row.items() if field not in _UNSHOWN}
+    return ", ".join(f"{field.replace('_', ' ')} {_figure(value)}" for field, value in shown.items())
+
+
+def _figure(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+if __name__ == "__main__":
+    main()
