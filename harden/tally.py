@@ -28,7 +28,7 @@ class Tally:
             yield
         except Exception as error:
             self.failed += 1
-            said = f"{described}: {type(error).__name__}: {error}"
+            said = f"{type(error).__name__}: {error} (in {described})"
             self.first_failure = self.first_failure or " ".join(said.split())[:_MAX_SHOWN]
 
     def most(self, figure: str, value: float) -> None:
