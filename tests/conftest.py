@@ -1,5 +1,6 @@
 """Tolerances, tables of counts, and a session of Spark for all tests."""
 
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -54,8 +55,14 @@ def giant_and_many(n_values):
     return np.array([giant, *(rows - pos), 0]), np.array([0, *pos, giant])
 
 
+def pytest_addoption(parser):
+    parser.addoption("--examples", type=int, help="run laws (tests with @given) alone, with so many examples")
+
+
 def pytest_collection_modifyitems(config, items):
     """Leave tests out that need Java or a browser, if there is none; `make full` does not accept that."""
+    if config.option.examples:
+        _only_laws(config, items)
     of_java = [item for item in items if "spark" in item.fixturenames or item.get_closest_marker("java")]
     of_browser = [item for item in items if item.get_closest_marker("browser")]
     for needing, program in ((of_java, java), (of_browser, chromium)):
@@ -65,6 +72,19 @@ def pytest_collection_modifyitems(config, items):
             config.hook.pytest_deselected(items=needing)
             items[:] = [item for item in items if item not in needing]
             config.stash[_NOT_RUN].append(program.NOT_RUN)
+
+
+def _only_laws(config, items):
+    """Leave all tests but laws out, and share so many examples among them as they share their own."""
+    laws = [item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in laws])
+    items[:] = laws
+    # Hypothesis has no public way to change the number of examples of a test that has its own.
+    own = [item.obj._hypothesis_internal_use_settings for item in laws]
+    times = config.option.examples / max(1, sum(one.max_examples for one in own))
+    for item, one in zip(laws, own, strict=True):  # parameters of one test share its settings
+        larger = settings(one, max_examples=math.ceil(times * one.max_examples))
+        item.obj._hypothesis_internal_use_settings = larger
 
 
 def pytest_configure(config):

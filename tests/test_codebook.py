@@ -68,6 +68,7 @@ def test_members_are_all_values_of_an_id_most_rows_first(book):
             members = book.members(name, id)
             assert members == [entry["value"] for entry in expected]
             assert book.members(name, id, limit=1) == members[:1]
+            assert book.members(name, id, limit=10**400) == members
 
 
 def test_every_value_is_found_alone_and_together(book, loaded):

@@ -807,6 +807,8 @@ def test_a_few_heavy_rows_are_warned_of():
     assert caught[0].filename == __file__
     for options in ({"private_min": 600}, {"aim": "information"}, {"min_count": 600}):
         VocabularyCompressor(60, **options).fit(X, Y, sample_weight=weights)
+    with pytest.raises(vf.InputError, match="sum to"), pytest.warns(UserWarning, match="^rows weigh up to 9"):
+        VocabularyCompressor(60).fit(X, Y, sample_weight=np.full(len(Y), 2**63 - 1))
 
 
 @pytest.mark.parametrize("scale", [1, 0.5, 1 / 4000])

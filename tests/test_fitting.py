@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import vocabfold as vf
 from conftest import EXACT, fold_counts
-from reference import count_rows
+from reference import count_rows, shrunk
 from test_counting import FEATURES, arrow, sample
 
 
@@ -117,6 +117,44 @@ def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
     assert book["x"]["neg"].to_pylist() == weights[:6]
 
 
+@pytest.mark.parametrize("smoothing", [0, 3.5])
+def test_values_that_rounding_makes_nothing_of_have_the_id_of_their_rate(smoothing):
+    giants = {"g": (6, 4), "h": (5, 5), "i": (4, 6)}
+    units = {value: (neg << 56, pos << 56) for value, (neg, pos) in giants.items()}
+    units |= {"r": (0, 1), "s": (2, 4), "t": (7, 0)}  # of 2**52 units, they would be a thousandth each
+    values = [(value, label, pair[label] / 2**20) for value, pair in units.items() for label in (0, 1)]
+    table = pa.table(dict(zip("xyw", map(list, zip(*values, strict=True)), strict=True)))
+    column = (book := fold_counts(vf.count(table, "y", weight="w"), 3, smoothing=smoothing)).columns["x"]
+    prior = column.mean, column.strength
+    rates = [shrunk(neg / 2**20, pos / 2**20, *prior) for neg, pos in units.values()]
+    assert list(column.borders) == sorted(column.borders)
+    assert book.ids("x", list(units)).tolist() == np.searchsorted(column.borders, rates, side="right").tolist()
+    assert column.size == 3 <= column.n_rates
+
+
+@pytest.mark.parametrize("options", [{"smoothing": 0}, {"smoothing": 3.5}, {"budget": "auto", "smoothing": 2}])
+def test_a_tail_of_which_rounding_leaves_one_class_is_one_id(options):
+    rows = [("g", 0, 2.0**40), ("g", 1, 2.0**38), ("r", 0, 5.0), ("r", 1, 1.0), ("s", 0, 3.0), ("s", 1, 1.0)]
+    values, labels, weights = map(list, zip(*rows, strict=True))
+    weights[2:] = [weight / 2**20 for weight in weights[2:]]
+    counts = vf.count(pa.table({"x": values, "y": labels, "w": weights}), "y", weight="w")
+    book = vf.fit(counts, **{"budget": 4, "min_count": 1} | options)
+    assert len(set(book.ids("x", ["r", "s"]))) == 1
+    assert book.columns["x"].size == 2
+
+
+@pytest.mark.parametrize("option", ["budget", "tail", "private_min", "min_count"])
+def test_absurdly_large_options_are_as_large_ones(option):
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": [f"v{i % 30}" for i in range(900)], "y": rng.integers(0, 2, 900)})
+    counts = vf.count(table, "y", ["x"])
+    digests = {
+        vf.fit(counts, **{"budget": 20, "min_count": 1, option: number}).digest
+        for number in (10**6, 2**62, 2**63, 10**400)
+    }
+    assert len(digests) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -131,6 +169,7 @@ def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
         ({"budget": 0}, r"^budget must be at least 1, got 0\.$"),
         ({"smoothing": "some"}, r"^smoothing must be 'auto' or a number of rows, 0 or more, got 'some'\.$"),
         ({"smoothing": -1}, r"^smoothing must be .* got -1\.$"),
+        ({"smoothing": 10**400}, r"^smoothing must be 'auto' or a number of rows, 0 or more, got 10000"),
         ({"smoothing": math.nan}, r"^smoothing must be .* got nan\.$"),
         ({"smoothing": True}, r"^smoothing must be .* got True\.$"),
         ({"private_min": 0}, r"^private_min must be at least 1, got 0\.$"),

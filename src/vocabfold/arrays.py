@@ -254,7 +254,7 @@ def _no_partition(cv: Any) -> InputError:
 
 def check_largest(weights: pa.Array, private_min: int) -> None:
     """Warn if a few rows weigh as much as the many that an id of one's own takes."""
-    largest = np.asarray(weights).max(initial=0)
+    largest = float(np.asarray(weights).max(initial=0))  # as five times an integer may be none
     if private_min > _FEW_ROWS and private_min <= _FEW_ROWS * largest < np.inf:
         warnings.warn(
             f"rows weigh up to {largest:,.6g}, so that {_FEW_ROWS} of them, or fewer, make a value frequent "

@@ -151,7 +151,9 @@ def _n_rates(pairs: Pairs, kept: Mask, with_pool: bool) -> int:
     neg, pos = pairs.neg[kept], pairs.pos[kept]
     if with_pool:
         neg, pos = np.append(neg, pairs.pool[0]), np.append(pos, pairs.pool[1])
-    return order(pairs.rounded(neg), pairs.rounded(pos)).n_rates if neg.size else 0
+    if pairs.is_rounded:
+        return np.unique(pos / (neg + pos)).size
+    return order(neg, pos).n_rates if neg.size else 0
 
 
 def _figures(

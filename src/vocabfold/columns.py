@@ -16,6 +16,8 @@ from vocabfold.engines.duckdb import Engine
 from vocabfold.kinds import KINDS
 from vocabfold.lookup import Index
 
+_ALL = 2**62  # values that no id has: SQL makes infinity of far larger numbers, and takes that for none
+
 
 @dataclass(frozen=True)
 class BookColumn:
@@ -140,14 +142,14 @@ def groups_of(sql: str, n_examples: int) -> str:
     rank = "row_number() OVER (PARTITION BY id ORDER BY neg + pos DESC, value NULLS FIRST)"
     return (
         "SELECT id, count(*) AS n_values, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, "
-        f"coalesce(list(value ORDER BY rank) FILTER (rank <= {n_examples}), []) AS examples "
+        f"coalesce(list(value ORDER BY rank) FILTER (rank <= {min(n_examples, _ALL)}), []) AS examples "
         f"FROM (SELECT *, {rank} AS rank FROM ({sql})) GROUP BY id ORDER BY id"
     )
 
 
 def members_of(sql: str, id: int, limit: int | None) -> str:
     """Return the query for the values of an id, those with most rows first."""
-    end = "" if limit is None else f" LIMIT {limit}"
+    end = "" if limit is None else f" LIMIT {min(limit, _ALL)}"
     return f"SELECT value FROM ({sql}) WHERE id = {id} ORDER BY neg + pos DESC, value NULLS FIRST{end}"
 
 

@@ -196,7 +196,8 @@ class Counts:
         neg, pos = (getattr(self, s) * scales[0] + getattr(other, s) * scales[1] for s in ("neg", "pos"))
         if neg + pos > MAX_UNITS:
             raise InputError(
-                f"the counts sum to {neg + pos:,} units; at most {MAX_UNITS:,} are counted exactly."
+                f"the counts sum to {neg + pos:,} units; at most 2**62 = {MAX_UNITS:,} are counted exactly, so "
+                "add fewer shards, or scale their weights down first."
             )
         return replace(
             self,
@@ -390,7 +391,7 @@ def load_counts(
             len(kinds) == len(header["columns"]) > 0
             and all(isinstance(name, str) and name.encode() for name in kinds)
             and all(kind in KINDS for kind in kinds.values())
-            and all(type(number) is int and 0 <= number <= MAX_UNITS for number in numbers.values())
+            and all(type(number) is int and number >= 0 for number in numbers.values())
             and numbers["units_per_row"] in (1, FRACTIONS)
             and numbers["folds"] <= MAX_FOLDS
             and 0 < numbers["neg"] + numbers["pos"] <= MAX_UNITS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -251,7 +251,7 @@ def check_options(
             raise InputError(f"budget must be a number of ids, or 'auto', got {budget!r}.")
         checks.at_least("budget", budget, 1)
     is_number = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
-    if not (smoothing in (None, AUTO) or (is_number and 0 <= float(smoothing) < math.inf)):
+    if not (smoothing in (None, AUTO) or (is_number and 0 <= smoothing <= sys.float_info.max)):  # type: ignore[operator]
         raise InputError(f"smoothing must be 'auto' or a number of rows, 0 or more, got {smoothing!r}.")
     if min_count is not None:
         checks.at_least("min_count", min_count, 1)

@@ -83,6 +83,20 @@ class Pairs:
         return self.prior.strength == 0
 
     @property
+    def is_exact(self) -> bool:
+        """Tell whether the masses are the rows to the last unit, so that rates are compared exactly."""
+        return self.is_plain and not self.is_rounded
+
+    @property
+    def is_rounded(self) -> bool:
+        """Tell whether there are more units than the solvers take."""
+        return self._shift > 0
+
+    @property
+    def _shift(self) -> int:
+        return max(0, self.n_units.bit_length() - EXACT_BITS)
+
+    @property
     def mass(self) -> int:
         """The mass of all rows, in units, or 2**-20 rows if a rate is not pos/rows; coarser, if too large."""
         n_units = self.n_units if self.is_plain else self.n_units * FRACTIONS // self.units_per_row
@@ -90,8 +104,7 @@ class Pairs:
 
     def rounded(self, units: Units) -> Units:
         """Return units as exact numbers of the solvers: they are only rounded if there are too many."""
-        shift = max(0, self.n_units.bit_length() - EXACT_BITS)
-        return (units + (1 << shift >> 1)) >> shift
+        return (units + (1 << self._shift >> 1)) >> self._shift
 
     def curve(self, chosen: Mask, with_pool: bool) -> Curve:
         """Return the masses of the chosen pairs by rate; the pool, if wanted, is one value after them."""
@@ -100,10 +113,13 @@ class Pairs:
         if with_pool:
             neg, pos = np.append(neg, self.pool[0]), np.append(pos, self.pool[1])
             rates = np.append(rates, self.pool_rate)
-        if self.is_plain:  # rates are compared exactly
-            return order(self.rounded(neg), self.rounded(pos))
+        if self.is_exact:
+            return order(neg, pos)
+        # Masses are rounded, and rates are not: borders between ids are rates, and each value is on its side.
         masses = np.maximum(1, np.rint((neg + pos) * (self.mass / self.n_units)))
         positive = np.rint(masses * rates)
+        if not 0 < positive.sum() < masses.sum():
+            rates = np.zeros(rates.size)  # so little that rounding leaves one class of it, which tells nothing
         distinct, position = np.unique(rates, return_inverse=True)
         sums = [np.bincount(position, side, distinct.size) for side in (masses - positive, positive)]
         cum_neg, cum_pos = (np.append(0, np.cumsum(side.astype(np.int64))) for side in sums)

@@ -15,6 +15,7 @@ import numpy as np
 from vocabfold.pairs import Mask, Pairs
 
 _NONE = np.iinfo(np.int64).max  # units that no value has
+_MOST_IDS = 2**31  # as ids are int32; products with it are no longer than 64 bits
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,11 @@ def split(pairs: Mapping[str, Pairs], budget: int | None, private_min: int, tail
     are not in the codebook; otherwise those have a pool that is not empty, if the budget has room for that.
     """
     columns = list(pairs.values())
-    least = private_min * columns[0].units_per_row
+    least = min(private_min * columns[0].units_per_row, _NONE)
     if budget is None:
         return Split(least, None, is_apart=True)
+    budget = min(budget, _MOST_IDS)
+    tail = min(tail, budget)
     kept = [column.units[~column.is_rare] for column in columns]
     has_pool = [own or bool(column.is_rare.any()) for column in columns]
     is_apart = own or sum(has_pool) + sum(units.size > 0 for units in kept) <= budget

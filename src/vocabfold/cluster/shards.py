@@ -54,14 +54,13 @@ class Column:
         """Return the shard of each pair."""
         pairs = self._pairs(neg, pos, n_values)
         starts = np.array([float(start) for start in self.starts])
-        if not pairs.is_plain:
+        if not pairs.is_exact:
             return np.asarray(np.searchsorted(starts, pairs.rates, side="right"), np.int32)
         # Rates are compared exactly: those with the double of a border are looked at more closely.
-        neg, pos = pairs.rounded(neg * n_values), pairs.rounded(pos * n_values)
         rows = neg + pos
-        rates = pos / np.maximum(rows, 1)
+        rates = pos / rows
         shards = np.asarray(np.searchsorted(starts, rates, side="right"), np.int32)
-        for i in np.flatnonzero(np.isin(rates, starts) & (rows > 0)):
+        for i in np.flatnonzero(np.isin(rates, starts)):
             shards[i] = bisect_right(self.starts, Fraction(int(pos[i]), int(rows[i])))
         return shards
 
@@ -115,7 +114,7 @@ class ClusterShards:
         tail = self.ids.tail(pairs)
         units, with_pool = pairs.units[tail], self.ids.has_pool(pairs)
         starts: list[Fraction | float]
-        if pairs.is_plain:
+        if pairs.is_exact:
             sides = [np.diff(side)[ends[1:-1]].tolist() for side in (curve.cum_neg, curve.cum_pos)]
             starts = [Fraction(pos, neg + pos) for neg, pos in zip(*sides, strict=True)]
         else:
