@@ -119,6 +119,8 @@ def _on_disk(given: str, path: Path) -> list[Path]:
             )
         return files
     if path.exists():
+        if not path.is_file():  # a pipe could be read once only, and a device may have no end
+            raise InputError(f"{given} is no plain file; write the rows to a file first.")
         if not os.access(path, os.R_OK):
             raise InputError(f"{given} cannot be read; check its permissions.")
         return [path]
