@@ -3,8 +3,9 @@
 Targets (`harden/targets.py`): the command line with odd words and files; CSV, TSV, JSON lines and Criteo's layout;
 damaged Parquet files; saved codebooks and counts that were changed and signed again; the words of options. Each
 runs in a process of its own, which is watched. A `failed` input is a `traceback` (any exception but our own, a
-message of several lines, an exit code beyond 2, control characters on a terminal), a `hang` (more than ten seconds,
-and again so in a new process) or a `crash` (the end of the process). Such inputs are kept in `build/fuzz`.
+message of several lines, an exit code beyond 2, control characters on a terminal), a `hang` (more than ten seconds
+of the processor or a minute in all, and again so in a new process) or a `crash` (the end of the process). Such
+inputs are kept in `build/fuzz`.
 
 atheris drives the targets by coverage where it is installed; otherwise seeded mutations of the same inputs do. At
 full size the targets share an hour (or FUZZ_SECONDS each). A row says how many inputs were tried, how many were
@@ -33,7 +34,7 @@ from harden import record
 from harden.record import Row
 
 SECONDS = 12 * 60  # of each target
-HANG = 10.0  # seconds
+HANG, DEADLOCK = 10.0, 60.0  # seconds of the processor, and of a clock
 NAMES = ["command line", "text files", "Parquet files", "saved folders, signed", "words of options"]
 KEPT = Path("build/fuzz").absolute()
 
@@ -43,10 +44,41 @@ _MAX_BYTES = 2**17  # of an input
 _SMALL = 0.6  # seconds of each target
 _COUNTERS = ("tried", "done", "refused", "tracebacks")
 # Modules that numba compiles, which atheris must leave alone.
-_COMPILED = "baselines crossfit information order searching solve.greedy solve.query solve.threshold solve._kernels"
+_COMPILED = (
+    "baselines crossfit information order searching solve.greedy solve.query solve.threshold solve._kernels"
+)
 _TOKENS = [
-    *(b'"', b'""', b",", b"\t", b"\r", b"\n", b"\r\n", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xc3", b"{", b"}", b"["),
-    *(b"]", b":", b"\\", b"'", b"null", b"NaN", b"1e999", b"-", b"0" * 40, b"9" * 25, b"\\ud800", b"\\u0000", b"true"),
+    *(
+        b'"',
+        b'""',
+        b",",
+        b"\t",
+        b"\r",
+        b"\n",
+        b"\r\n",
+        b"\0",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\xc3",
+        b"{",
+        b"}",
+        b"[",
+    ),
+    *(
+        b"]",
+        b":",
+        b"\\",
+        b"'",
+        b"null",
+        b"NaN",
+        b"1e999",
+        b"-",
+        b"0" * 40,
+        b"9" * 25,
+        b"\\ud800",
+        b"\\u0000",
+        b"true",
+    ),
     *(b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80", b"\0\0\0\x80", b"[" * 2000, b"x" * 70_000, b"PAR1"),
 ]
 
@@ -175,17 +207,34 @@ def _observe(name: str, folder: Path, options: list[str]) -> int | None:
     environment = os.environ | {"TMPDIR": str(folder)}
     with (folder / "said").open("wb") as said:
         child = subprocess.Popen(command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, env=environment)
-        started, current = time.time(), folder / "current"
+        current, began, used, patience = 0.0, time.monotonic(), 0.0, _START
         try:
             while child.poll() is None:
                 time.sleep(0.2)
-                since, patience = (current.stat().st_mtime, HANG) if current.exists() else (started, _START)
-                if time.time() - since > patience:
+                with contextlib.suppress(FileNotFoundError):
+                    changed = (folder / "current").stat().st_mtime
+                    if changed != current:  # another input
+                        current, began, used, patience = (
+                            changed,
+                            time.monotonic(),
+                            _processor(child.pid),
+                            DEADLOCK,
+                        )
+                is_busy = current and _processor(child.pid) - used > HANG
+                if is_busy or time.monotonic() - began > patience:
                     return None
             return child.returncode
         finally:
             child.kill()
             child.wait()
+
+
+def _processor(pid: int) -> float:
+    """Return the seconds of the processor that a process has used; Linux only."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def _child(options: argparse.Namespace) -> None:
@@ -231,8 +280,16 @@ def _by_coverage(tally: Tally, target: Any, options: argparse.Namespace) -> None
     for i, seed in enumerate(target.seeds):
         (corpus / str(i)).write_bytes(seed)
     limits = {"max_total_time": int(options.seconds), "max_len": _MAX_BYTES, "rss_limit_mb": 0, "timeout": 3600}
-    limits |= {"seed": options.seed + 1, "print_final_stats": 1}
-    atheris.Setup([sys.argv[0], *(f"-{key}={value}" for key, value in limits.items()), str(corpus)], lambda data: tally.run(target, data))
+    limits |= {"seed": options.seed + 1, "len_control": 0}
+
+    def mutated(data: bytes, most: int, seed: int) -> bytes:
+        if seed % 2:
+            return bytes(atheris.Mutate(data, most))
+        chance = random.Random(seed)
+        return _mutated(chance, _mutated(chance, data, target.seeds), target.seeds)[:most]
+
+    words = [sys.argv[0], *(f"-{key}={value}" for key, value in limits.items()), str(corpus)]
+    atheris.Setup(words, lambda data: tally.run(target, data), custom_mutator=mutated)
     atheris.Fuzz()
 
 
@@ -282,4 +339,3 @@ if __name__ == "__main__":
         _child(given)
     else:
         record.main("fuzz", __doc__, run)
-

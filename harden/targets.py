@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-
 import shutil
 import struct
 import sys
@@ -142,7 +141,9 @@ class Text:
         plain = "\n".join([",".join(table.column_names), *lines, ""]).encode()
         quoted = b'site,y,n\r\n"a ""b"", c",0,1\r\n"two\r\nlines",1,2\r\n,0,3\r\nNULL,1,4\r\n'
         json_lines = "\n".join(json.dumps(row) for row in table.to_pylist()).encode()
-        nested = b'{"y":1,"site":{"a":[1,2]},"n":1e400}\n{"y":0,"site":"\\ud83d\\ude00","n":12345678901234567890}\n'
+        nested = (
+            b'{"y":1,"site":{"a":[1,2]},"n":1e400}\n{"y":0,"site":"\\ud83d\\ude00","n":12345678901234567890}\n'
+        )
         criteo = b"\t".join([b"1", *[b"5"] * 13, *[b"68fd1e64"] * 26]) + b"\n"
         self.seeds = [
             b"\0\0" + plain,
@@ -168,6 +169,8 @@ class Text:
         path = self.folder / f"rows{end}"
         path.write_bytes(content)
         preset = {"preset": "criteo"} if end == ".txt" else {}
+        if preset:
+            options = {"features": ["I1", "C1", "C26"]}  # of all columns, it would take long
 
         def door() -> None:
             counts = vf.count(path, None if preset else LABEL, **options, **preset)
@@ -190,8 +193,21 @@ class Parquet:
             (table, {"compression": "zstd", "data_page_version": "2.0"}),
             (table, {"compression": "gzip", "row_group_size": 7}),
             (nested, {"compression": "none"}),
-            (table, {"use_dictionary": False, "column_encoding": {"site": "DELTA_BYTE_ARRAY", "n": "DELTA_BINARY_PACKED"}}),
-            (table, {"use_dictionary": False, "compression": "none", "column_encoding": {"site": "DELTA_LENGTH_BYTE_ARRAY", "w": "BYTE_STREAM_SPLIT"}}),
+            (
+                table,
+                {
+                    "use_dictionary": False,
+                    "column_encoding": {"site": "DELTA_BYTE_ARRAY", "n": "DELTA_BINARY_PACKED"},
+                },
+            ),
+            (
+                table,
+                {
+                    "use_dictionary": False,
+                    "compression": "none",
+                    "column_encoding": {"site": "DELTA_LENGTH_BYTE_ARRAY", "w": "BYTE_STREAM_SPLIT"},
+                },
+            ),
             (table.slice(0, 0), {}),
         ]
         self.seeds = []
@@ -231,7 +247,9 @@ class Words:
             for verb, command in commands.items()
         }
         self.bases = [line.split() for line in BASES]
-        self.seeds = [bytes([i, *more]) for i in range(len(BASES)) for more in ((0,), (1, 1, 5, 2, 9), (3, 2, 4, 1))]
+        self.seeds = [
+            bytes([i, *more]) for i in range(len(BASES)) for more in ((0,), (1, 1, 5, 2, 9), (3, 2, 4, 1))
+        ]
 
     def _furnish(self) -> None:
         """Put files and folders of all kinds into the place where commands run."""
@@ -318,7 +336,11 @@ def fit_for_a_process(word: str) -> str:
     """Return a word that a shell can hand over, and that leads nowhere outside of the folder to be written."""
     word = word.replace("\0", "")
     is_outside = word.startswith(("/", "~")) or ".." in word or "=/" in word or "=~" in word
-    return word.replace("/", "").replace("~", "").replace("..", ".") if is_outside and word not in ODD_WORDS else word
+    return (
+        word.replace("/", "").replace("~", "").replace("..", ".")
+        if is_outside and word not in ODD_WORDS
+        else word
+    )
 
 
 class Parsers:
@@ -327,8 +349,26 @@ class Parsers:
     def __init__(self, folder: Path) -> None:
         os.chdir(folder)
         self.table = rows(4)
-        texts = ["4GB", "200 MiB", "1e9", "160k", "1.5m", "10,000", "1,2,3", 'a,"b,c"', "auto", "0.5", "x.csv.gz",
-                 "days/*.parquet", "criteo", "http://x/y.parquet", "~/rows.csv", "2020-01-01", "true", "-0"]
+        texts = [
+            "4GB",
+            "200 MiB",
+            "1e9",
+            "160k",
+            "1.5m",
+            "10,000",
+            "1,2,3",
+            'a,"b,c"',
+            "auto",
+            "0.5",
+            "x.csv.gz",
+            "days/*.parquet",
+            "criteo",
+            "http://x/y.parquet",
+            "~/rows.csv",
+            "2020-01-01",
+            "true",
+            "-0",
+        ]
         self.seeds = [bytes([i]) + text.encode() for i in range(len(self._doors(""))) for text in texts]
 
     def __call__(self, data: bytes) -> str:
@@ -452,11 +492,16 @@ class Folders:
         old = table.column(which).to_pylist()
         change = choices.number(6)
         new = (
-            old[::-1] if change == 0
-            else old[:1] * len(old) if change == 1
-            else [None] * len(old) if change == 2
-            else [-1] * len(old) if change == 3
-            else [2**62] * len(old) if change == 4
+            old[::-1]
+            if change == 0
+            else old[:1] * len(old)
+            if change == 1
+            else [None] * len(old)
+            if change == 2
+            else [-1] * len(old)
+            if change == 3
+            else [2**62] * len(old)
+            if change == 4
             else old
         )
         try:
@@ -527,4 +572,3 @@ TARGETS: dict[str, type] = {
     "saved folders, signed": Folders,
     "words of options": Parsers,
 }
-
