@@ -79,6 +79,14 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(str, names[:_MAX_SHOWN])) + (", ..." if len(names) > _MAX_SHOWN else ".")
 
 
+def spelled(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that is not UTF-8, as file systems allow it: the engines cannot open it."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"the path {os.fspath(path)!r} is not UTF-8; rename it first.") from None
+
+
 def folder(path: Path) -> None:
     """Refuse a folder to which nothing can be written."""
     if not path.is_dir():

@@ -519,7 +519,7 @@ def _given(values: dict[str, Any]) -> str | None:
 def _are_counts(data: list[str]) -> list[bool]:
     from vocabfold.storage import COUNTS
 
-    return [(Path(path) / COUNTS.header).exists() for path in data]
+    return [os.path.exists(os.path.join(path, COUNTS.header)) for path in data]  # a name may be too long
 
 
 def _counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory: str | None) -> Counts:
@@ -530,7 +530,7 @@ def _counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory
         return vf.count(data, label, **options_of_rows, memory_limit=memory)
     if not all(is_counted):
         odd = data[is_counted.index(False)]
-        if not Path(odd).exists():
+        if not os.path.exists(odd):
             raise InputError(
                 f"there is no {odd}; {data[is_counted.index(True)]} holds counts: give folders of counts."
             )

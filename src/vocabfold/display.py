@@ -59,8 +59,9 @@ def shown(text: str) -> str:
 
 
 def machine(result: dict[str, Any]) -> None:
-    """Print JSON."""
-    line(json.dumps(_in_json(result), indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    """Print JSON, in which characters that a terminal would obey are escaped."""
+    text = json.dumps(_in_json(result), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    line("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def left_out(names: Sequence[str]) -> None:

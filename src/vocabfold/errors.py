@@ -7,9 +7,18 @@ VocabfoldError
 └── MissingDependency (also an ImportError): an optional package is not installed
 """
 
+from vocabfold.terminal import printable
+
+_LONGEST = 2000  # characters of a message: names and values are quoted, however long they are
+_END = 500  # characters at its end, which says what to do
+
 
 class VocabfoldError(Exception):
-    """Base of every error that vocabfold raises on purpose."""
+    """Base of every error that vocabfold raises on purpose: one line, as fit for a terminal as for a log."""
+
+    def __str__(self) -> str:
+        said = printable(super().__str__())
+        return said if len(said) <= _LONGEST else f"{said[: _LONGEST - _END]} ... {said[-_END:]}"
 
 
 class InputError(VocabfoldError, ValueError):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Sequence
+from reprlib import repr as short
 from typing import Annotated
 
 import typer
@@ -155,7 +157,17 @@ def check_unused(option: str, methods: Sequence[str], epsilon: float, shards: in
 
 def names(given: list[str] | None) -> list[str] | None:
     """Return names that are separated by commas; one with a comma in it is quoted, as in CSV."""
-    return [name for line in csv.reader(given, skipinitialspace=True) for name in line] if given else None
+    if not given:
+        return None
+    try:
+        # A name may hold the end of a line, and then stands in quotes too.
+        lines = [csv.reader(io.StringIO(text, newline=""), skipinitialspace=True) for text in given]
+        return [name for line in lines for row in line for name in row]
+    except csv.Error as error:
+        raise InputError(
+            f"{short(given)} cannot be read as names with commas between them ({error}); put a name with a comma, "
+            "a quote or a line end in it into double quotes."
+        ) from None
 
 
 def parse_smoothing(text: str | None) -> float | str | None:

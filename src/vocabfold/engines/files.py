@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vocabfold import checks
 from vocabfold.errors import InputError
 
 PARQUET, CSV, TSV, JSON = "Parquet", "CSV", "TSV", "JSON lines"
@@ -44,6 +45,7 @@ def find(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> li
     files = [file for path in given for file in _find_one(os.fspath(path))]
     seen: set[Path] = set()
     for file in files:
+        checks.spelled(file)
         if file.resolve() in seen:
             raise InputError(f"{file} is given twice; its rows would count twice.")
         seen.add(file.resolve())
@@ -93,12 +95,11 @@ def _find_one(given: str) -> list[Path]:
         raise InputError("the path is empty; give a file, a pattern or a folder.")
     if "://" in given:
         raise InputError(f"{given}: addresses are not read yet; copy the files to this machine first.")
-    path = Path(given).expanduser()
     try:
-        return _on_disk(given, path)
+        return _on_disk(given, Path(given).expanduser())
     except InputError:
         raise
-    except (OSError, ValueError) as error:  # a name that is too long, or holds NUL
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or with NUL, or nobody's home
         raise InputError(f"{given[:100]!r} cannot be read: {error.args[-1]}.") from error
 
 
@@ -119,6 +120,8 @@ def _on_disk(given: str, path: Path) -> list[Path]:
             )
         return files
     if path.exists():
+        if not path.is_file():  # a pipe could be read once only, and a device may have no end
+            raise InputError(f"{given} is no plain file; write the rows to a file first.")
         if not os.access(path, os.R_OK):
             raise InputError(f"{given} cannot be read; check its permissions.")
         return [path]

@@ -82,6 +82,7 @@ class Separated:
 
     def __init__(self, engine: Engine, paths: Sequence[Path], format: str) -> None:
         self._engine, self._paths, self._format = engine, paths, format
+        self._line_end = ""  # whatever the engine finds
         _check_whole(paths)
         if format == CRITEO:
             self._separator, self.names = "\t", CRITEO_NAMES
@@ -91,6 +92,15 @@ class Separated:
         for path in paths[1:]:
             if _header(path, self._separator) != self.names:
                 raise InputError(f"{path} has other columns, or another order of them, than {paths[0]}.")
+        # The engine takes the first end of a line for the one of all, even one within a quoted name.
+        if any("\n" in name or "\r" in name for name in self.names):
+            ends = {end for path in paths if (end := _first_line(path)[1])}
+            if len(ends) > 1:
+                raise InputError(
+                    f"{paths[0]} and others have different ends of lines, and a name with one in it: write them "
+                    "alike, or rename the column."
+                )
+            self._line_end = "".join(ends)
 
     def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Kind]:
         """Write the named columns as c0, c1, ... to a Parquet file, and return their kinds."""
@@ -98,11 +108,12 @@ class Separated:
         quote = "" if is_criteo else '"'
         columns = ", ".join(f"'f{i}': 'VARCHAR'" for i in range(len(self.names)))
         chosen = ", ".join(f"f{self.names.index(name)} AS c{i}" for i, name in enumerate(names))
+        line_end = self._line_end.replace("\r", "\\r").replace("\n", "\\n")  # as the engine spells them
         sql = (
             f"SELECT {chosen} FROM read_csv({file_list(self._paths)}, auto_detect = false, "
             f"header = {not is_criteo}, delim = {literal(self._separator)}, quote = '{quote}', "
             f"escape = '{quote}', nullstr = '', allow_quoted_nulls = false, max_line_size = {_MAX_LINE}, "
-            f"columns = {{{columns}}})"
+            f"columns = {{{columns}}}{f', new_line = {literal(line_end)}' if line_end else ''})"
         )
         try:
             self._engine.write(sql, staged, ordered=ordered)
@@ -238,8 +249,14 @@ def _first_text(path: Path) -> str:
 
 def _separator(path: Path) -> str:
     """Return what separates the names in the first line of a CSV file."""
-    line = re.sub(r'"[^"]*"', "", _first_text(path)).partition("\n")[0]
+    line, _ = _first_line(path)
     return next((mark for mark in ",;\t|" if mark in line), ",")
+
+
+def _first_line(path: Path) -> tuple[str, str]:
+    """Return the first line of a file without what stands in quotes, and its end."""
+    line, *rest = re.split("(\r\n|\r|\n)", re.sub(r'"[^"]*"', "", _first_text(path)), maxsplit=1)
+    return line, rest[0] if rest else ""
 
 
 def _header(path: Path, separator: str) -> list[str]:

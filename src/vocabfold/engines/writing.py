@@ -59,6 +59,7 @@ def place(out: str | os.PathLike[str]) -> Path:
     """Return the path of a file or folder to be written."""
     if not isinstance(out, str | os.PathLike) or not os.fspath(out) or "\0" in os.fspath(out):
         raise InputError(f"out must be the path of a file, or of a folder with a / at its end, got {out!r}.")
+    checks.spelled(out)
     try:
         path = Path(out).expanduser()
         path.exists()

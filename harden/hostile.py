@@ -1,0 +1,792 @@
+"""Hostile names and values through every door: each comes back exactly, or is refused in one sentence.
+
+The corpus (`harden/corpus.py`) holds SQL, HTML, control characters, terminal escapes, NUL, lone surrogates,
+unicode in several normal forms, numbers and dates at their limits, texts that look like numbers or like nothing, and
+names that the queries use themselves. A case is one value in one door, or one name in one role (feature, label,
+weight, fold column) in one door: rows are counted, fitted, saved, loaded and encoded again, as frames and as files,
+and compared value by value with a plain `dict`. `refused` cases got an `InputError` or `CodebookError` of one line
+before any work; any other exception, and any other value, is a failure. Wide tables have their time and memory
+beside them.
+"""
+
+import csv
+import datetime
+import gzip
+import html.parser
+import io
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where Java is
+
+import vocabfold as vf
+from benchmarks.measure import extra_memory
+from harden import corpus, record
+from harden.record import Row
+from harden.targets import Wrong, command
+from vocabfold.errors import CodebookError, InputError
+
+LABEL, VALUE, KEPT = "y", "v", "kept"
+_EXACT = {"private_min": 1, "min_count": 1}  # an id for every value, so that no two can change places unseen
+_TEXT_DOORS = ("CSV", "CSV.gz", "TSV", "JSON lines")
+_WIDE = 10_000  # columns
+
+Door = Callable[[pa.Table, Path], Any]
+
+
+# The doors ------------------------------------------------------------------------------------------------------------
+
+
+def _parquet(table: pa.Table, folder: Path) -> Path:
+    path = folder / "rows.parquet"
+    pq.write_table(table, path)
+    return path
+
+
+def _separated(end: str, separator: str) -> Door:
+    def write(table: pa.Table, folder: Path) -> Path:
+        path = folder / f"rows{end}"
+        lines = [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
+        text = "".join(separator.join(map(_field, line)) + "\r\n" for line in lines)
+        content = text.encode("utf-8", "surrogatepass")
+        path.write_bytes(gzip.compress(content) if end.endswith(".gz") else content)
+        return path
+
+    return write
+
+
+def _field(value: Any) -> str:
+    """Return a field of CSV: texts in quotes, nothing for what is missing."""
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    return "" if value is None else _spelled(value)
+
+
+def _spelled(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _json(table: pa.Table, folder: Path) -> Path:
+    path = folder / "rows.jsonl"
+    lines = [json.dumps(row, default=str, ensure_ascii=i % 2 == 0) for i, row in enumerate(table.to_pylist())]
+    path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    return path
+
+
+def _polars(table: pa.Table, _: Path) -> Any:
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def _dataset(table: pa.Table, folder: Path) -> Any:
+    from pyarrow.dataset import dataset
+
+    return dataset(_parquet(table, folder))
+
+
+def _relation(table: pa.Table, folder: Path) -> Any:
+    import duckdb
+
+    return duckdb.from_parquet(str(_parquet(table, folder)))
+
+
+DOORS: dict[str, Door] = {
+    "pandas": lambda table, _: table.to_pandas(),
+    "polars": _polars,
+    "Arrow table": lambda table, _: table,
+    "Arrow reader": lambda table, _: table.to_reader(),
+    "Arrow dataset": _dataset,
+    "DuckDB relation": _relation,
+    "Parquet": _parquet,
+    "CSV": _separated(".csv", ","),
+    "CSV.gz": _separated(".csv.gz", ";"),
+    "TSV": _separated(".tsv", "\t"),
+    "JSON lines": _json,
+}
+
+
+# The judge ------------------------------------------------------------------------------------------------------------
+
+
+def judged(value: Any, kind: str, door: str) -> Any:
+    """Return what a value must be after it went through a door and was found to be of a kind."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if door in _TEXT_DOORS and not isinstance(value, str | bool):
+        if kind == "text":
+            return _spelled(value)
+        if kind == "float":
+            return float(_spelled(value)) + 0.0
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def check(condition: bool, what: str, *details: Any) -> None:
+    """Fail with a word on what is wrong."""
+    if not condition:
+        raise Wrong(f"{what}: {', '.join(f'{detail!r:.200}' for detail in details)}")
+
+
+def same(found: dict[Any, Any], expected: dict[Any, Any], what: str) -> None:
+    """Compare two dicts, their keys by type too."""
+    typed, wanted = ({(type(key), key): entry for key, entry in facts.items()} for facts in (found, expected))
+    odd = [key[1] for key in typed.keys() ^ wanted.keys()] or [k[1] for k in typed if typed[k] != wanted[k]]
+    check(not odd, what, odd[0] if odd else None, len(odd))
+
+
+def round_trip(
+    door: str,
+    table: pa.Table,
+    folder: Path,
+    features: Sequence[str],
+    roles: dict[str, Any],
+    ends: Sequence[str] = (".parquet", ".csv", ".tsv"),
+) -> None:
+    """Send rows through a door to a codebook and back, and compare every value with plain dicts."""
+    made = DOORS[door]
+    label = roles["label"]
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    counts = vf.count(made(table, folder), features=list(features), **roles)
+    positive = roles.get("positive", 1)
+    weights = columns[roles["weight"]] if roles.get("weight") else [1] * table.num_rows
+    mappings: dict[str, dict[Any, int]] = {}
+    book = vf.fit(counts, 4 * table.num_rows * len(features) + 8, **_EXACT)
+    book.save(folder / "book")
+    loaded = vf.load(folder / "book")
+    check(loaded.digest == book.digest, "the digest of what was loaded", loaded.digest)
+    check(list(loaded.features) == list(features) == list(counts.features), "the names", loaded.features)
+    check((loaded.label, loaded.positive) == (label, str(positive)), "the label", loaded.label, loaded.positive)
+    for name in features:
+        kind = counts.kinds[name]
+        values = [judged(value, kind, door) for value in columns[name]]
+        neg, pos = Counter[Any](), Counter[Any]()
+        for value, target, weight in zip(values, columns[label], weights, strict=True):
+            (pos if target == positive else neg)[value] += weight
+        expected = {value: (neg[value], pos[value]) for value in values}
+        found = counts[name].to_pylist()
+        totals = Counter[Any]()
+        for row in found:
+            totals[row["value"], "neg"] += row["neg"]
+            totals[row["value"], "pos"] += row["pos"]
+        read = {row["value"]: (totals[row["value"], "neg"], totals[row["value"], "pos"]) for row in found}
+        same(read, expected, f"the counts of {name!r:.50}")
+        saved = loaded[name].to_pylist()
+        same({row["value"]: (row["neg"], row["pos"]) for row in saved}, expected, f"what {name!r:.50} saved")
+        mapping = {row["value"]: row["id"] for row in saved}
+        check(len(set(mapping.values())) == len(mapping), "an id for every value", name)
+        check(loaded.ids(name, list(mapping)).tolist() == list(mapping.values()), "ids", name)
+        mappings[name] = {value: mapping[judged(value, kind, door)] for value in columns[name]}
+        for value, id in list(mapping.items())[:2]:
+            check(loaded.members(name, id) == [value], "members", name, value, loaded.members(name, id))
+    first = {name: judged(columns[name][0], counts.kinds[name], door) for name in features}
+    check(loaded.row(first) == {name: mappings[name][columns[name][0]] for name in features}, "row", first)
+    expected_ids = {name: [mappings[name][value] for value in columns[name]] for name in features}
+    _check_transform(loaded, door, table, folder, expected_ids, ends)
+
+
+def _check_transform(
+    book: vf.Codebook,
+    door: str,
+    table: pa.Table,
+    folder: Path,
+    expected: dict[str, list[int]],
+    ends: Sequence[str],
+) -> None:
+    """Compare ids in frames and files with those that are expected; and all other columns with what they were."""
+    data = DOORS[door](table, folder)
+    wanted = table.to_pydict() | expected
+    if door in ("pandas", "polars", "Arrow table"):
+        ids = book.transform(data)
+        if door == "pandas":
+            wanted = data.to_dict("list") | expected
+        _compare(ids.to_dict("list") if door == "pandas" else pa.table(ids).to_pydict(), wanted, door)
+        return
+    for end in ends:
+        out = folder / f"out{end}"
+        book.transform(data, out=out, overwrite=True)
+        found = (
+            pq.ParquetFile(out).read().to_pydict()
+            if end == ".parquet"
+            else _fields(out, "\t" if end == ".tsv" else ",")
+        )
+        _compare(found, wanted, f"{door} to {end}")
+        data = DOORS[door](table, folder)  # a reader is used up
+
+
+def _fields(path: Path, separator: str) -> dict[str, list[str | None]]:
+    """Return the columns of a text file; a field of nothing but quotes is a text, one without them is missing."""
+    text = path.read_bytes().decode()
+    rows: list[list[str | None]] = [[]]
+    field = re.compile(f'(?:"((?:[^"]|"")*)"|([^"{separator}\r\n]*))({separator}|\r?\n|$)')
+    place = 0
+    while place < len(text):
+        match = field.match(text, place)
+        check(match is not None and match.end() > place, "a file that is no CSV", text[place : place + 50])
+        assert match
+        rows[-1].append(match[2] or None if match[1] is None else match[1].replace('""', '"'))
+        rows += [[]] if match[3] != separator else []
+        place = match.end()
+    heads, *lines = (row for row in rows if row)
+    check(all(len(line) == len(heads) for line in lines), "a line with other fields", heads)
+    return dict(zip(map(str, heads), map(list, zip(*lines, strict=True)), strict=True))
+
+
+def _compare(found: dict[str, list[Any]], expected: dict[str, list[Any]], what: str) -> None:
+    check(list(found) == list(expected), f"the columns of {what}", list(found))
+    for name, values in expected.items():
+        for one, other in zip(found[name], values, strict=True):
+            check(_agree(one, other), f"{what}, column {name!r:.60}", one, other)
+
+
+def _agree(found: Any, value: Any) -> bool:
+    """Tell whether what was found is a value: itself, or, in and out of text files, how it is spelled."""
+    if found is None or value is None or type(found) is type(value):
+        return bool(found == value or (found != found and value != value))
+    if isinstance(value, str):
+        found, value = value, found
+    if isinstance(found, str):
+        readers = {float: float, datetime.datetime: datetime.datetime.fromisoformat}
+        return bool(
+            readers[type(value)](found) == value if type(value) in readers else found == _spelled(value)
+        )
+    return bool(found == value)
+
+
+# The cases ------------------------------------------------------------------------------------------------------------
+
+
+class Tally:
+    """Cases of one door: how many came back, were refused, failed."""
+
+    def __init__(self) -> None:
+        self.facts: Row = {"tried": 0, "failed": 0, "refused": 0}
+        self._refusals: Counter[str] = Counter()
+
+    def run(self, what: str, n: int, case: Callable[[Path], None]) -> bool:
+        """Try so many cases at once; return whether they came back, and count them unless they were refused."""
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                case(Path(folder))
+            except (InputError, CodebookError) as error:
+                said = str(error)
+                if said.isprintable() and 0 < len(said) <= 5000:
+                    if n > 1:
+                        return False
+                    self.facts["refused"] += 1
+                else:
+                    self._fail(what, f"a message that is not one line: {said[:200]!r}", n)
+            except BaseException as error:  # a panic of a library in Rust is none of the usual ones
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                if n > 1:
+                    return False
+                self._fail(what, f"{type(error).__name__}: {str(error)[:400]}", n)
+            self.facts["tried"] += n
+            return True
+
+    def _fail(self, what: str, why: str, n: int) -> None:
+        self.facts["failed"] += n
+        self.facts.setdefault("first_failure", f"{what}: {why}")
+        if os.environ.get("HOSTILE_DEBUG"):
+            print(f"    {what}: {why}", flush=True)
+
+    def all(self, what: str, entries: Sequence[Any], case: Callable[[Sequence[Any], Path], None]) -> None:
+        """Try many entries together; if that is refused or fails, halves of them, down to single ones."""
+        if entries and not self.run(
+            f"{what} {entries[0]!r:.80}", len(entries), lambda folder: case(entries, folder)
+        ):
+            half = len(entries) // 2
+            self.all(what, entries[:half], case)
+            self.all(what, entries[half:], case)
+
+
+def rows_of(values: Sequence[Any], type: str) -> pa.Table:
+    """Return rows in which each value comes a number of times of its own."""
+    repeated = [(value, i) for i, value in enumerate(values) for _ in range(2 + i % 3)]
+    target = [j % (2 + i % 2) == 0 for j, (_, i) in enumerate(repeated)]
+    target[:2] = [True, False]
+    column = pa.array([value for value, _ in repeated], pa.type_for_alias(type))
+    kept = column if type == "string" else column.cast(pa.string()) if type == "bool" else column
+    return pa.table({VALUE: column, KEPT: kept, LABEL: pa.array(target).cast(pa.int64())})
+
+
+def values_in(door: str, tally: Tally, small: bool) -> None:
+    """Try all values of all kinds in one door."""
+
+    def case(values: Sequence[Any], folder: Path) -> None:
+        type = kind
+        # Alone, a value has something beside it that is no surprise.
+        round_trip(door, rows_of([*values, *plain], type), folder, [VALUE], {"label": LABEL})
+
+    for kind, values in corpus.VALUES.items():
+        plain = ["plain"] if kind == "string" else []
+        chosen = [*values, None] if kind == "string" or door != "pandas" else values
+        tally.all(kind, chosen[:: 3 if small else 1], case)
+    kind, plain = "string", ["plain"]
+    if not small:
+        tally.all("megabyte", [corpus.MEGABYTE, corpus.MEGABYTE[:-1] + "n"], case)
+
+
+def surrogates_in(door: str, tally: Tally) -> None:
+    """Try texts that are no UTF-8, where the door can hold them at all; never may they become another text."""
+    make: dict[str, Callable[[str, Path], Any]] = {
+        "pandas": lambda text, _: _pandas_objects([text, "b"]),
+        "CSV": lambda text, folder: _written(folder / "x.csv", f"v,y\n{text},0\nb,1\n"),
+        "TSV": lambda text, folder: _written(folder / "x.tsv", f"v\ty\n{text}\t0\nb\t1\n"),
+        "JSON lines": lambda text, folder: _written(
+            folder / "x.jsonl", f'{{"v": {json.dumps(text)}, "y": 0}}\n{{"v": "b", "y": 1}}\n'
+        ),
+    }
+    if door not in make:
+        return
+    for text in corpus.SURROGATES:
+
+        def case(folder: Path, text: str = text) -> None:
+            counts = vf.count(make[door](text, folder), LABEL, [VALUE])
+            found = [row["value"] for row in counts[VALUE].to_pylist()]
+            check(text in found, "a lone surrogate became another text", text, found)
+
+        tally.run(f"{door} surrogate {text!r}", 1, case)
+
+
+def _pandas_objects(values: list[str]) -> Any:
+    import pandas
+
+    return pandas.DataFrame({VALUE: pandas.Series(values, dtype=object), LABEL: [0, 1]})
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return path
+
+
+def names_in(door: str, tally: Tally, small: bool) -> None:
+    """Try all names as features, all at once; then each as label, weight, fold column and feature."""
+    firsts: dict[str, str] = {}
+    for name in corpus.TEXTS:
+        firsts.setdefault(name.lower(), name)
+    accepted: set[str] = set()
+    names = [*firsts.values(), "long name " + "x" * 100_000][:: 9 if small else 1]
+
+    def features(chosen: Sequence[str], folder: Path) -> None:
+        columns = {name: [f"{i % 5}-{j % (2 + i % 2)}" for j in range(12)] for i, name in enumerate(chosen)}
+        table = pa.table(columns | {"the label": [j % 2 for j in range(12)]})
+        round_trip(door, table, folder, list(chosen), {"label": "the label"})
+        accepted.update(chosen)
+
+    def roles(chosen: Sequence[str], folder: Path) -> None:
+        label, weight, part, feature = chosen
+        columns = {label: ["no", "yes", "yes"] * 4, weight: [1, 2, 3, 4] * 3, part: [0, 1, 2] * 4}
+        given = {"label": label, "weight": weight, "fold_column": part, "positive": "yes"}
+        table = pa.table(columns | {feature: ["a", "b", "c", "a"] * 3})
+        round_trip(door, table, folder, [feature], given, [".csv"])
+
+    odd = [name for name in names if not name or "\0" in name or len(name) > 5000]
+    tally.all("feature", [name for name in names if name not in odd], features)
+    for name in odd:
+        tally.all("feature", [name], features)
+    good = [name for name in names if name in accepted]
+    for i, name in enumerate(names):
+        # Each name has every role once; those that are refused as features have plain ones beside them.
+        fours = [[good[(good.index(name) + j) % len(good)] for j in range(4)]] if name in accepted else []
+        for shift in range(4 * (name not in accepted)):
+            fours.append(
+                [*["plain 1", "plain 2", "plain 3"][:shift], name, *["plain 1", "plain 2", "plain 3"][shift:]]
+            )
+        if not small or i % 6 == 0:
+            for four in fours:
+                tally.run(f"role {name!r:.60}", 1, lambda folder, four=four: roles(four, folder))
+    twins = ["Site", "site"], ["caf\u00e9", "cafe\u0301"], ["s\u0130te", "site"]
+    for twin in twins:  # refused, or two columns
+        tally.run(f"twins {twin!r}", 1, lambda folder, twin=twin: features(twin, folder))
+
+
+# Doors beside counting ------------------------------------------------------------------------------------------------
+
+
+def _hostile_rows(n: int = 3) -> pa.Table:
+    """Return rows with hostile texts in columns of hostile names, which Parquet and all doors take."""
+    texts = [text for text in corpus.TEXTS if len(text) < 5000] * n
+    columns = {
+        "'; DROP TABLE table_0; --": texts,
+        "<script>window.hacked = 1</script>": texts[::-1],
+        "\x1b[31mred\x1b[0m\n": [text[:1] for text in texts],
+        "value": [i % 7 for i in range(len(texts))],
+        "label": [float(i % 4) / 4 for i in range(len(texts))],
+    }
+    return pa.table(columns | {"\u202ey \x9b": [int(i * i % 7 < 3) for i in range(len(texts))]})
+
+
+def training(tally: Tally, small: bool) -> None:
+    """fit_transform: private ids are those of the codebook, in frames and files."""
+    table = _hostile_rows()
+    label, features = table.column_names[-1], table.column_names[:-1]
+    for door in ("pandas", "Arrow table", "Parquet", "CSV", "JSON lines"):
+
+        def case(folder: Path, door: str = door) -> None:
+            data = DOORS[door](table, folder)
+            is_frame = door in ("pandas", "Arrow table")
+            book, out = vf.fit_transform(
+                data,
+                label,
+                10_000,
+                features=features,
+                out=None if is_frame else folder / "train.parquet",
+                private_min=1,
+            )
+            ids = out if is_frame else pq.read_table(folder / "train.parquet")
+            for name in features:
+                kind = book.columns[name].kind
+                mapping = {row["value"]: row["id"] for row in book[name].to_pylist()}
+                wanted = [mapping[judged(value, kind, door)] for value in table[name].to_pylist()]
+                got = ids[name].tolist() if door == "pandas" else ids[name].to_pylist()
+                check(got == wanted, "the ids of training rows", name)
+
+        tally.run(f"fit_transform {door}", 1, case)
+        if small:
+            return
+
+
+def estimator(tally: Tally, small: bool) -> None:
+    """The scikit-learn door: ids by a dict, names, values of ids."""
+    import pandas
+
+    for kind, values in corpus.VALUES.items():
+
+        def case(_: Path, kind: str = kind, values: Sequence[Any] = values) -> None:
+            table = rows_of(values, kind)
+            X, y = table.select([VALUE]).to_pandas(), table[LABEL].to_pylist()
+            X.columns = ["<b>\x1b[1m'\";--"]
+            compressor = vf.VocabularyCompressor(1000, private_min=1).fit(X, y)
+            rows = compressor.codebook_[X.columns[0]].to_pylist()
+            mapping = {row["value"]: row["id"] for row in rows}
+            wanted = [mapping[judged(value, "", "")] for value in table[VALUE].to_pylist()]
+            check(set(mapping) == {judged(value, "", "") for value in values}, "values", kind)
+            check(compressor.transform(X)[:, 0].tolist() == wanted, "ids of the estimator", kind)
+            check(compressor.fit_transform(X, y)[:, 0].tolist() == wanted, "ids of fit_transform", kind)
+            check(list(compressor.get_feature_names_out()) == list(X.columns), "names")
+            members = compressor.members_[X.columns[0]]
+            check(all(members[id] == [value] for value, id in mapping.items()), "members", kind)
+
+        tally.run(f"estimator {kind}", 1, case)
+    for text in corpus.SURROGATES:
+        frame = pandas.DataFrame({VALUE: pandas.Series([text, "b"] * 4, dtype=object)})
+        tally.run(
+            f"estimator {text!r}",
+            1,
+            lambda _, frame=frame: vf.VocabularyCompressor(9).fit(frame, [0, 1] * 4) and None,
+        )
+
+
+def serving(tally: Tally, small: bool) -> None:
+    """ids, row and members of one saved codebook, value by value; and values that are not in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = rows_of(corpus.TEXTS, "string")
+        vf.fit(vf.count(table, LABEL, [VALUE]), 9999, **_EXACT).save(Path(folder) / "book")
+        book = vf.load(Path(folder) / "book")
+        mapping = {row["value"]: row["id"] for row in book[VALUE].to_pylist()}
+        for text in corpus.TEXTS:
+
+            def case(_: Path, text: str = text) -> None:
+                check(book.row({VALUE: text}) == {VALUE: mapping[text]}, "row", text)
+                check(book.ids(VALUE, [text]).tolist() == [mapping[text]], "ids", text)
+                check(book.members(VALUE, mapping[text]) == [text], "members", text)
+                near = [
+                    text + "\0",
+                    text + "\u200b",
+                    "\ufeff" + text,
+                    text.encode()[:-1].decode("utf-8", "replace") + "?",
+                ]
+                for other in near:
+                    if other not in mapping:
+                        check(
+                            book.row({VALUE: other}) == {VALUE: book.columns[VALUE].other},
+                            "another text",
+                            other,
+                        )
+
+            tally.run(f"serving {text!r:.60}", 1, case)
+        for odd in [*corpus.SURROGATES, 1, 1.5, b"x", [], {}, object(), datetime.date.max, 2**70, float("nan")]:
+
+            def strange(_: Path, odd: Any = odd) -> None:
+                found = {book.row({VALUE: odd})[VALUE], int(book.ids(VALUE, [odd])[0])}
+                check(found == {book.columns[VALUE].other}, "an odd value has an id", odd)
+
+            tally.run(f"serving {odd!r:.60}", 1, strange)
+
+
+class _Tags(html.parser.HTMLParser):
+    """All tags of a page, and all attributes that would run code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.code: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.code += [
+            name for name, text in attributes if name.startswith("on") or "javascript:" in (text or "")
+        ]
+
+
+def pages(tally: Tally, small: bool) -> None:
+    """The report and its figures: a page with hostile names and values has the tags of one without."""
+    table = _hostile_rows()
+    label, features = table.column_names[-1], table.column_names[:-1]
+    tame = table.rename_columns([*(f"column{i}" for i in range(len(features))), "y"])
+    for i in range(3):
+        words = [f"word{hash_of(value)}" for value in table.column(i).to_pylist()]
+        tame = tame.set_column(i, tame.column_names[i], pa.array(words))
+
+    def page(rows: pa.Table, folder: Path, name: str) -> _Tags:
+        counts = vf.count(rows, rows.column_names[-1], rows.column_names[:-1], folds=3)
+        book = vf.fit(counts, 60)
+        compared = vf.compare(counts, [10, 60], ["exact", "frequency"])
+        book.report(folder / name, counts=counts, heldout=rows.slice(9), compare=compared, steps=3)
+        repr(book), book._repr_html_(), repr(book.evaluate(rows.slice(5)))
+        tags = _Tags()
+        tags.feed((folder / name).read_text("utf-8"))
+        return tags
+
+    def case(folder: Path) -> None:
+        hostile, plain = page(table, folder, "hostile.html"), page(tame, folder, "tame.html")
+        check(not hostile.code, "code in an attribute", hostile.code)
+        check(set(hostile.tags) == set(plain.tags), "other tags", set(hostile.tags) ^ set(plain.tags))
+        check(hostile.tags["script"] == plain.tags["script"], "another script", hostile.tags["script"])
+        for name in (label, *features):
+            check(
+                "<" not in name or name not in (folder / "hostile.html").read_text("utf-8"), "a raw name", name
+            )
+
+    tally.run("report, evaluate, compare, repr", 1, case)
+
+
+def hash_of(value: object) -> int:
+    """Return a number for a value, the same in every process."""
+    return sum(i * byte for i, byte in enumerate(repr(value).encode(), start=1)) % 10**6
+
+
+def terminals(tally: Tally, small: bool) -> None:
+    """The command line on hostile names and values: what is printed is printable, what is made is the library's."""
+    table = _hostile_rows()
+    label, features = table.column_names[-1], table.column_names[:-1]
+
+    def quoted(names: Sequence[str]) -> str:
+        sink = io.StringIO()
+        csv.writer(sink, quoting=csv.QUOTE_ALL, lineterminator="").writerow(names)
+        return sink.getvalue()
+
+    for door in ("Parquet", "CSV", "TSV", "JSON lines")[: 1 if small else 4]:
+
+        def case(folder: Path, door: str = door) -> None:
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                path = str(DOORS[door](table, folder))
+                rows = ["--label", label, "--features", quoted(features)]
+                for words in (
+                    ["count", path, *rows, "--folds", "3", "-o", "counts"],
+                    [
+                        "fit",
+                        "counts",
+                        "--budget",
+                        "9999",
+                        "--min-count",
+                        "1",
+                        "--private-min",
+                        "1",
+                        "-o",
+                        "book",
+                    ],
+                    ["transform", "book", path, "-o", "out.parquet"],
+                    ["transform", "book", path, "-o", "out.csv", "--json"],
+                    ["evaluate", "book", path],
+                    ["evaluate", "book", path, "--json"],
+                    ["inspect", "book"],
+                    ["inspect", "book", "--json"],
+                    ["compare", "counts", "--budgets", "9,99", "--methods", "exact,frequency"],
+                    ["report", "book", "--counts", "counts", "-o", "page.html", "--steps", "3"],
+                    *(
+                        ["inspect", "book", "--feature", name, *more]
+                        for name in features
+                        for more in ([], ["--json"])
+                    ),
+                    *(["inspect", "book", "--feature", name, "--id", "0"] for name in features),
+                ):
+                    code, out, _ = command(words)
+                    check(code == 0, "exit code", code, words)
+                    if "--json" in words:
+                        json.loads(out)
+                counts = vf.count(DOORS[door](table, folder), label, features, folds=3)
+                check(vf.fit(counts, 9999, **_EXACT).digest == vf.load("book").digest, "the digest", door)
+                for text in corpus.TEXTS[:: 40 if small else 1]:
+                    if "\0" in text or len(text) > 5000:
+                        continue
+                    words = ["inspect", "book", "--feature", features[0], f"--value={text}", "--json"]
+                    code, out, err = command(words)
+                    check(code == 0 and json.loads(out)["is_known"], "inspect does not know", text, err)
+                    check(json.loads(out)["value"] == text, "inspect shows another value", text)
+            finally:
+                os.chdir(before)
+
+        tally.run(f"command line {door}", 1, case)
+
+
+def on_spark(tally: Tally, session: Any) -> None:
+    """The same on Spark: counts, codebook and ids by plain dicts."""
+    from pyspark.sql import types
+
+    spark_types = {
+        "string": types.StringType(),
+        "int64": types.LongType(),
+        "double": types.DoubleType(),
+        "bool": types.BooleanType(),
+        "date32": types.DateType(),
+    }
+    for kind, type in spark_types.items():
+
+        def case(values: Sequence[Any], folder: Path, kind: str = kind, type: Any = type) -> None:
+            table = rows_of([*values, *(["plain"] if kind == "string" else [])], kind)
+            name, label = "value '\"`;--<b>\u202e", "neg"
+            schema = types.StructType(
+                [types.StructField(name, type), types.StructField(label, types.LongType())]
+            )
+            columns = [table[VALUE].to_pylist(), table[LABEL].to_pylist()]
+            frame = session.createDataFrame(list(zip(*columns, strict=True)), schema)
+            counts = vf.count(frame, label, [name])
+            neg, pos = Counter[Any](), Counter[Any]()
+            for value, target in zip(*columns, strict=True):
+                (pos if target else neg)[judged(value, kind, "Spark")] += 1
+            expected = {value: (neg[value], pos[value]) for value in neg | pos}
+            same(
+                {r["value"]: (r["neg"], r["pos"]) for r in counts[name].to_pylist()},
+                expected,
+                "counts on Spark",
+            )
+            book = vf.fit(counts, 9999, **_EXACT)
+            book.save(folder / "book")
+            loaded = vf.load(folder / "book")
+            saved = loaded[name].to_pylist()
+            same({r["value"]: (r["neg"], r["pos"]) for r in saved}, expected, "what Spark saved")
+            mapping = {r["value"]: r["id"] for r in saved}
+            check(len(set(mapping.values())) == len(mapping), "an id for every value")
+            numbered = session.createDataFrame(
+                [(v, i) for i, v in enumerate(columns[0])],
+                types.StructType([types.StructField(name, type), types.StructField("i", types.LongType())]),
+            )
+            found = {row["i"]: row[name] for row in loaded.transform(numbered).collect()}
+            wanted = {i: mapping[judged(value, kind, "Spark")] for i, value in enumerate(columns[0])}
+            check(found == wanted, "ids on Spark", kind)
+
+        tally.all(f"Spark {kind}", [*corpus.VALUES[kind], None], case)
+    names = {name.lower(): name for name in corpus.TEXTS}
+
+    def named(chosen: Sequence[str], folder: Path) -> None:
+        columns = {name: [f"{i}-{j % (2 + i % 2)}" for j in range(6)] for i, name in enumerate(chosen)}
+        rows = list(zip(*columns.values(), [0, 1] * 3, strict=True))
+        fields = [types.StructField(name, types.StringType()) for name in chosen]
+        schema = types.StructType([*fields, types.StructField("the label", types.LongType())])
+        frame = session.createDataFrame(rows, schema)
+        book = vf.fit(vf.count(frame, "the label", list(chosen)), 9999, **_EXACT)
+        book.save(folder / "book")
+        loaded = vf.load(folder / "book")
+        check(list(loaded.features) == list(chosen), "names on Spark")
+        found = loaded.transform(frame).collect()
+        for i, (name, values) in enumerate(columns.items()):
+            mapping = {row["value"]: row["id"] for row in loaded[name].to_pylist()}
+            wanted = Counter((mapping[value], j % 2) for j, value in enumerate(values))
+            check(Counter((row[i], row[-1]) for row in found) == wanted, "ids of a name on Spark", name)
+
+    tally.all("Spark name", list(names.values()), named)
+
+
+def wide(door: str, n_columns: int) -> Row:
+    """Count, fit, save, load and encode a table of very many columns; with the time and memory of each."""
+    columns = {f"column {i}": [f"{j % (2 + i % 3)}" + "x" for j in range(20)] for i in range(n_columns)}
+    table = pa.table(columns | {LABEL: [j % 2 for j in range(20)]})
+    tally, facts = Tally(), {}
+
+    def case(folder: Path) -> None:
+        def work() -> None:
+            data = DOORS[door](table, folder)
+            counts = vf.count(data, LABEL)
+            check(len(counts.features) == n_columns, "columns", len(counts.features))
+            book = vf.fit(counts, 10 * n_columns, **_EXACT)
+            book.save(folder / "book")
+            loaded = vf.load(folder / "book")
+            out = folder / "out.parquet"
+            found = (
+                loaded.transform(data)
+                if door == "pandas"
+                else loaded.transform(data, out=out) and pq.read_table(out)
+            )
+            for i in (0, n_columns // 2, n_columns - 1):
+                mapping = {row["value"]: row["id"] for row in loaded[f"column {i}"].to_pylist()}
+                wanted = [mapping[value] for value in columns[f"column {i}"]]
+                got = found[f"column {i}"]
+                check((got.tolist() if door == "pandas" else got.to_pylist()) == wanted, "ids", i)
+
+        started = time.perf_counter()
+        facts["peak_mb"] = round(extra_memory(work))
+        facts["seconds"] = round(time.perf_counter() - started, 1)
+
+    tally.run(f"{n_columns:,} columns of {door}", 1, case)
+    return {"what": f"{n_columns:,} columns, {door}", **tally.facts, **facts, "columns": n_columns}
+
+
+def run(small: bool) -> Iterator[Row]:
+    """Try every door, one after another."""
+    doors = ["pandas", "Parquet", "CSV"] if small else list(DOORS)
+    for door in doors:
+        tally = Tally()
+        values_in(door, tally, small)
+        surrogates_in(door, tally)
+        names_in(door, tally, small)
+        yield {"what": f"count, fit, save, load, transform: {door}", **tally.facts}
+    others = {
+        "fit_transform": training,
+        "scikit-learn": estimator,
+        "serving: ids, row, members": serving,
+        "report, evaluate, compare": pages,
+        "command line": terminals,
+    }
+    for what, door_of in others.items():
+        tally = Tally()
+        door_of(tally, small)
+        yield {"what": what, **tally.facts}
+    for door in ("Parquet",) if small else ("Parquet", "CSV", "pandas", "JSON lines"):
+        yield wide(door, 100 if small else _WIDE)
+    if not small:
+        yield from _spark()
+
+
+def _spark() -> Iterator[Row]:
+    import java
+    from conftest import session
+
+    if java.home() is None:
+        yield {"what": "Spark", "not_run": "there is no Java 17 or newer"}
+        return
+    tally = Tally()
+    with tempfile.TemporaryDirectory() as folder, session("local[2]", folder) as found:
+        on_spark(tally, found)
+    yield {"what": "Spark", **tally.facts}
+
+
+if __name__ == "__main__":
+    record.main("hostile", __doc__, run)
