@@ -36,20 +36,36 @@ ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 TARGET = 85.0  # percent
 VARIANTS = 3  # of one kind for one place
-SMALL_TARGET, SMALL_MUTANTS = 50.0, 6  # few mutants are no measure: that most are killed shows that all this works
+SMALL_TARGET, SMALL_MUTANTS = (
+    50.0,
+    6,
+)  # few mutants are no measure: that most are killed shows that all this works
 MEMORY = 12 << 30  # bytes of addresses: a mutant may ask for any amount
 
-# For each module the tests that can tell, the quickest first.
+# For each module the tests that can tell, the quickest first; those that take long or start processes are left out.
 TESTS = {
-    "order": ["test_order.py"],
-    "budget": ["test_budget.py", "test_methods.py"],
-    "estimate": ["test_estimate.py"],
-    "codebook": ["test_codebook.py"],
+    "order": ["tests/test_order.py"],
+    "budget": [
+        "tests/test_budget.py",
+        "tests/test_methods.py::test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told",
+    ],
+    "estimate": ["tests/test_estimate.py", "-k", "not no_other_prior and not no_signal"],
+    "codebook": ["tests/test_codebook.py", "-k", "not change_a_byte and not killed_save"],
 }
 # What the package and its tests import: loaded once, before anything is forked.
 LIBRARIES = ["numpy", "numba", "scipy.optimize", "pyarrow.parquet", "duckdb", "hypothesis", "pytest"]
 OF_TESTS = ["pandas", "polars"]
-OPTIONS = ["-x", "-q", "--assert=plain", "-o", "addopts=", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin"]
+OPTIONS = [
+    "-x",
+    "-q",
+    "--assert=plain",
+    "-o",
+    "addopts=",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "_hypothesis_pytestplugin",
+]
 OPTIONS += ["--hypothesis-profile=mutants", "-m", "not slow and not jit and not spark and not browser"]
 
 
@@ -79,7 +95,7 @@ def run(small: bool) -> Iterator[Row]:
 def _try_all(name: str, equivalent: set[str], small: bool) -> Row:
     path = ROOT / "src" / "vocabfold" / f"{name}.py"
     source = path.read_text(encoding="utf-8")
-    tests = TESTS[name][:1] if small else TESTS[name]
+    tests = TESTS[name]
     started, used = time.monotonic(), _used()
     said = _outcome(name, path, source, tests, 0)
     if said != "survived":
@@ -193,8 +209,7 @@ def _run_tests(loader: "_Loader", tests: list[str], limit: int, folder: str) -> 
     os.dup2(nowhere, 2)
     os.chdir(ROOT)
     sys.meta_path.insert(0, loader)
-    files = [f"tests/{test}" for test in tests]
-    os._exit(pytest.main([*files, *OPTIONS, f"--basetemp={folder}/pytest"], plugins=[_Hurried()]))
+    os._exit(pytest.main([*tests, *OPTIONS, f"--basetemp={folder}/pytest"], plugins=[_Hurried()]))
 
 
 class _Hurried:
@@ -213,7 +228,9 @@ class _Loader(SourceFileLoader):
         self._code = code
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+        return (
+            importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+        )
 
     def get_code(self, fullname: str) -> Any:
         return compile(self._code, self.path, "exec")

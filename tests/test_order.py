@@ -14,7 +14,21 @@ from vocabfold.order import order
 
 large = st.integers(0, 600) | st.integers(10**12, 10**12 + 3) | st.integers(2**50 - 2, 2**50)
 # With so many values, pairs of numbers below 4 are small: some of them, some beyond, and some on the border.
-BORDER = [(0, 0), (3, 3), (1, 2), (2, 4), (4, 0), (0, 4), (4, 4), (5, 5), (1, 0), (0, 1), (0, 3), (3, 0), (6, 3)]
+BORDER = [
+    (0, 0),
+    (3, 3),
+    (1, 2),
+    (2, 4),
+    (4, 0),
+    (0, 4),
+    (4, 4),
+    (5, 5),
+    (1, 0),
+    (0, 1),
+    (0, 3),
+    (3, 0),
+    (6, 3),
+]
 BORDER += [(0, 0), (7, 1), (1, 7), (2, 1), (3, 3), (2**50, 2**50 + 1), (2**50 - 1, 2**50)]
 
 
