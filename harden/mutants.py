@@ -1,13 +1,14 @@
 """How many small changes of the code the tests notice: mutants of four modules, made by cosmic-ray.
 
 The operators of cosmic-ray are applied wherever they can be (`+` becomes `-`, `<` becomes `<=`, 1 becomes 2, a
-condition is negated, a loop runs no turn, ...); of the many for one place that are of one kind, such as the eleven
-others in place of a `+`, three are drawn. A change of nothing but an annotation is no mutant. Each mutant gets a
-process of its own, forked from one that has loaded all libraries, and the tests of its module run there, without
-the compiler, until one of them fails: the mutant is killed. Too much time or memory kills it as well.
+condition is negated, a loop runs no turn, ...). Of the many of one kind for one place, such as the eleven
+others for a `+`, three are drawn. A change of nothing but an annotation is no mutant, nor is code that Python
+itself warns of. Each mutant gets a process of its own, forked from one that has loaded all libraries, and the
+tests of its module run there, without the compiler of kernels, until one of them fails: the mutant is killed.
+Too much time or memory kills it as well.
 
-`score` is killed / (mutants - equivalent), in percent, and a module fails below 85. Equivalent are those that no
-test can kill, as they do the same: `equivalent_mutants.toml` lists them with the reason.
+`score` is the percentage of mutants that are killed; a module fails below 85. Mutants that no test can kill, as
+they do the same by other means, count as survivors. All survivors are listed.
 """
 
 import ast
@@ -21,8 +22,8 @@ import signal
 import sys
 import tempfile
 import time
-import tomllib
-from collections import defaultdict
+import warnings
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -33,16 +34,13 @@ from benchmarks.measure import Row
 from harden import record
 
 ROOT = Path(__file__).parents[1]
-EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 TARGET = 85.0  # percent
 VARIANTS = 3  # of one kind for one place
-SMALL_TARGET, SMALL_MUTANTS = (
-    50.0,
-    6,
-)  # few mutants are no measure: that most are killed shows that all this works
+SMALL_MUTANTS = 6
+SMALL_TARGET = 50.0  # so few are no measure: that most of them are killed shows that all this works
 MEMORY = 12 << 30  # bytes of addresses: a mutant may ask for any amount
 
-# For each module the tests that can tell, the quickest first; those that take long or start processes are left out.
+# For each module the tests that can tell, without those that take long or start processes.
 TESTS = {
     "order": ["tests/test_order.py"],
     "budget": [
@@ -53,20 +51,11 @@ TESTS = {
     "codebook": ["tests/test_codebook.py", "-k", "not change_a_byte and not killed_save"],
 }
 # What the package and its tests import: loaded once, before anything is forked.
-LIBRARIES = ["numpy", "numba", "scipy.optimize", "pyarrow.parquet", "duckdb", "hypothesis", "pytest"]
-OF_TESTS = ["pandas", "polars"]
-OPTIONS = [
-    "-x",
-    "-q",
-    "--assert=plain",
-    "-o",
-    "addopts=",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "_hypothesis_pytestplugin",
-]
-OPTIONS += ["--hypothesis-profile=mutants", "-m", "not slow and not jit and not spark and not browser"]
+LIBRARIES = ["numpy", "numba", "scipy.optimize", "pyarrow.parquet", "duckdb", "hypothesis", "pytest", "pdb"]
+MORE_LIBRARIES = {"codebook": ["pandas", "polars"]}
+OPTIONS = ["-x", "-q", "--assert=plain", "-o", "addopts=", "-p", "no:cacheprovider"]
+OPTIONS += ["-p", "_hypothesis_pytestplugin", "--hypothesis-profile=mutants"]
+OPTIONS += ["-m", "not slow and not jit and not spark and not browser"]
 
 
 @dataclass(frozen=True)
@@ -80,53 +69,50 @@ class Mutant:
 
 def run(small: bool) -> Iterator[Row]:
     """Try the mutants of each module."""
+    if importlib.util.find_spec("cosmic_ray") is None:
+        yield {"what": "mutants", "not_run": "cosmic-ray is not installed: pip install 'vocabfold[harden]'"}
+        return
     os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
-    for library in LIBRARIES if small else LIBRARIES + OF_TESTS:
+    for library in LIBRARIES:
         importlib.import_module(library)
-    _hypothesis_profile()
-    gc.freeze()  # what there is by now is not searched for garbage in every child
-    listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))
+    _prepare_tests()
     for name in ["order"] if small else TESTS:
-        yield _try_all(name, {change for entry in listed.get(name, []) for change in entry["mutants"]}, small)
-    gc.unfreeze()
+        for library in MORE_LIBRARIES.get(name, []):
+            importlib.import_module(library)
+        gc.freeze()  # what there is by now is not searched for garbage in every child
+        yield _try_all(name, small)
+        gc.unfreeze()
 
 
-def _try_all(name: str, equivalent: set[str], small: bool) -> Row:
+def _try_all(name: str, small: bool) -> Row:
     path = ROOT / "src" / "vocabfold" / f"{name}.py"
     source = path.read_text(encoding="utf-8")
-    tests = TESTS[name]
     started, used = time.monotonic(), _used()
-    said = _outcome(name, path, source, tests, 0)
+    said = _outcome(name, path, source, 0)
     if said != "survived":
         return {"what": name, "tried": 1, "failed": 1, "first_failure": f"the code as it is: {said}"}
     limit = math.ceil(3 * (_used() - used)) + 2  # seconds of a processor, as others may keep it busy
-    counted = {"killed": 0, "timed out": 0, "survived": 0}
-    survivors, met = [], set()
+    counted = Counter[str]()
+    survivors = []
     for mutant in _mutants(source, small):
-        if mutant.change in equivalent:
-            met.add(mutant.change)
-            continue
-        said = _outcome(name, path, mutant.code, tests, limit)
+        said = _outcome(name, path, mutant.code, limit)
         counted[said] += 1
         if said == "survived":
-            survivors.append(f"{name}.py:{mutant.line}: {mutant.change}")
-            print(survivors[-1], file=sys.stderr, flush=True)
-    stale = [] if small else sorted(equivalent - met)
-    tried = sum(counted.values())
-    score = 100 * (tried - counted["survived"]) / tried
+            survivors.append(f"{mutant.line}: {mutant.change}")
+            print(f"{name}.py:{survivors[-1]}", file=sys.stderr, flush=True)
+    score = 100 * (1 - counted["survived"] / counted.total())
     return {
         "what": f"mutants of {name}.py",
-        "tried": tried,
-        "failed": int(score < (SMALL_TARGET if small else TARGET) or bool(stale)),
+        "tried": counted.total(),
+        "failed": int(score < (SMALL_TARGET if small else TARGET)),
         "score": round(score, 2),
         "killed": counted["killed"],
         "timed_out": counted["timed out"],
         "survived": counted["survived"],
-        "equivalent": len(met),
         "seconds": round(time.monotonic() - started, 1),
-        "survivors": survivors,
-    } | ({"first_failure": f"listed as equivalent, but no mutant: {stale[0]}"} if stale else {})
+        "survivors": "; ".join(survivors),
+    }
 
 
 def _mutants(source: str, small: bool) -> Iterator[Mutant]:
@@ -158,11 +144,13 @@ def _mutants(source: str, small: bool) -> Iterator[Mutant]:
 
 
 def _meaning(code: str) -> str:
-    """Return what is left of code without comments and annotations; nothing if it is none."""
+    """Return what is left of code without comments and annotations; nothing if Python objects to it."""
     try:
-        tree = ast.parse(code)
+        with warnings.catch_warnings(action="error"):
+            compile(code, "", "exec")
     except SyntaxError:
         return ""
+    tree = ast.parse(code)
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
@@ -181,13 +169,14 @@ def _change(before: str, after: str) -> str:
     return f"{was} -> {became}"
 
 
-def _outcome(name: str, path: Path, code: str, tests: list[str], limit: int) -> str:
-    """Run tests on a module with other code, in a process of its own, and say what became of it."""
+def _outcome(name: str, path: Path, code: str, limit: int) -> str:
+    """Run the tests of a module with other code, in a process of its own, and say what became of it."""
+    assert f"vocabfold.{name}" not in sys.modules, "or children would find the module as it is"
     with tempfile.TemporaryDirectory() as folder:
         child = os.fork()
         if not child:
             try:
-                _run_tests(_Loader(f"vocabfold.{name}", str(path), code), tests, limit, folder)
+                _run_tests(_Loader(f"vocabfold.{name}", str(path), code), TESTS[name], limit, folder)
             finally:
                 os._exit(1)  # whatever went wrong, the parent's work is not done twice
         _, status = os.waitpid(child, 0)
@@ -228,17 +217,21 @@ class _Loader(SourceFileLoader):
         self._code = code
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        return (
-            importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
-        )
+        if name != self.name:
+            return None
+        return importlib.util.spec_from_file_location(name, self.path, loader=self)
 
     def get_code(self, fullname: str) -> Any:
         return compile(self._code, self.path, "exec")
 
 
-def _hypothesis_profile() -> None:
+def _prepare_tests() -> None:
+    """Load what pytest is made of, and tell hypothesis to be brief."""
+    from _pytest.config import default_plugins
     from hypothesis import HealthCheck, Phase, settings
 
+    for plugin in default_plugins:
+        importlib.import_module(f"_pytest.{plugin}")
     settings.register_profile(
         "mutants",
         max_examples=20,
