@@ -1,6 +1,8 @@
+import dataclasses
 import datetime
 import hashlib
 import os
+import pickle
 import random
 import struct
 import subprocess
@@ -35,6 +37,91 @@ def loaded(book, tmp_path_factory):
 
 def content(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.name != "provenance.json"}
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory):
+    """Two codebooks of one column, fitted with unseen='error': as it is, and as it was read back."""
+    values = list("aaaaabbbbcccdde")
+    rows = pa.table({"letter": values, "n": range(15), "click": [value in "bd" for value in values]})
+    book = fold_counts(vf.count(rows, "click", ["letter"]), 2, unseen="error")
+    path = tmp_path_factory.mktemp("letters") / "book"
+    book.save(path)
+    return rows, [book, vf.load(path)]
+
+
+def test_what_a_codebook_tells(letters):
+    rows, books = letters
+    for book in books:
+        assert (book.budget, book.size, book.sizes, book.features) == (2, 2, {"letter": 2}, ("letter",))
+        assert (book.rows, book.offsets) == (15, {"letter": 0})
+        assert book.ids("letter", list("dcba")).tolist() == [1, 0, 1, 0]
+        assert book.row({"letter": "b"}) == {"letter": 1}
+        copy = pickle.loads(pickle.dumps(book))
+        assert copy.indexes == {}
+        assert list(book.indexes) == ["letter"]
+        assert copy.row({"letter": "b"}) == {"letter": 1}
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            book.label = "y"
+    assert len(set(books)) == 2  # each is itself, whatever it holds
+    automatic = vf.fit(vf.count(rows, "click", ["letter"]), "auto")
+    assert automatic.budget == automatic.size
+
+
+def test_members_and_groups_are_as_many_as_asked(letters):
+    _, (_, book) = letters
+    assert book.members("letter", 0) == ["a", "c", "e"]
+    assert book.members("letter", 1, limit=1) == ["b"]
+    assert book.members("letter", 1, limit=0) == []
+    assert book.groups("letter")["examples"].to_pylist() == [["a", "c", "e"], ["b", "d"]]
+    assert book.groups("letter", 2)["examples"].to_pylist() == [["a", "c"], ["b", "d"]]
+    assert book.groups("letter", 0)["n_values"].to_pylist() == [3, 2]
+    for id, said in ((2, "^column 'letter' has the ids 0 to 1, got 2"), (-1, "^id must be at least 0, got -1")):
+        with pytest.raises(vf.InputError, match=said):
+            book.members("letter", id)
+    with pytest.raises(vf.InputError, match="^limit must be at least 0, got -1"):
+        book.members("letter", 0, limit=-1)
+    with pytest.raises(vf.InputError, match="^examples must be at least 0, got -1"):
+        book.groups("letter", -1)
+    four = fold_counts(vf.count(pa.table({"v": list("wxyz"), "click": [0, 1] * 2}), "click"), 1)
+    assert len(four.groups("v")["examples"][0]) == 3
+
+
+def test_what_was_never_seen_is_refused_if_told_so(letters):
+    for book in letters[1]:
+        for look_up in (lambda b: b.ids("letter", ["a", "x", "y"]), lambda b: b.row({"letter": "x"})):
+            with pytest.raises(
+                vf.InputError, match=r"^column 'letter': the value 'x' is not in the codebook, "
+            ):
+                look_up(book)
+
+
+def test_what_is_not_told_stays_as_it_is(letters, loaded, tmp_path):
+    rows, (book, _) = letters
+    strangers = rows.slice(0, 3)
+    for _ in range(2):  # what exists is replaced
+        loaded.transform(arrow(sample(5, seed=3)), out=tmp_path / "ids.parquet")
+    assert pq.read_schema(tmp_path / "ids.parquet").names == [*FEATURES, "click"]
+    found = loaded.transform(arrow(sample(5, seed=3)))
+    assert found["day"].to_pylist() == loaded.ids("day", [row["day"] for row in sample(5, seed=3)]).tolist()
+    unlabelled = strangers.set_column(2, "click", pa.array([True, False, None]))
+    with pytest.raises(vf.InputError, match="^label 'click' .*missing"):
+        book.evaluate(unlabelled)
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(vf.InputError, match="report.html exists"):
+        book.report(tmp_path / "report.html")
+    with pytest.raises(vf.InputError, match=r"nowhere\.json"):
+        book.report(tmp_path / "new.html", compare=tmp_path / "nowhere.json")
+
+
+def test_rows_are_known_by_any_part_that_has_rows(letters):
+    book = dataclasses.replace(letters[1][0], fingerprints=(("15 abc", "0 abc", "abc"), ("7 def",)))
+    assert book.knows(("15 abc",))
+    assert book.knows(("1 xyz", "7 def"))
+    assert not book.knows(("15 xyz",))
+    assert not book.knows(("0 abc",))
+    assert not book.knows(("abc",))
+    assert not book.knows(())
 
 
 def test_a_codebook_survives_a_round_trip(book, loaded):
@@ -94,7 +181,7 @@ def test_what_was_never_seen_is_other(book, loaded):
             assert b.ids(name, [UNSEEN[name]]).tolist() == [b.columns[name].other]
             assert b.row(UNSEEN)[name] == b.columns[name].other
         assert b.ids("site", []).tolist() == []
-        assert b.row(UNSEEN | {"site": "\ud800"})["site"] == b.columns["site"].other
+        assert b.row(UNSEEN | {"site": "\ud800"}) == b.row(UNSEEN)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import beta_binomial, shrunk
-from vocabfold.estimate import Prior, fixed, most_likely
+from vocabfold.estimate import Prior, _excess, _surplus, fixed, most_likely
+
+SPREAD = {(3, 1): 40, (0, 2): 30, (5, 5): 10, (1, 0): 60, (0, 1): 8, (30, 2): 20}
 
 
 def columns(pairs):
@@ -21,6 +23,87 @@ def drawn(rates, rows, seed=0):
     rng = np.random.default_rng(seed)
     pos = rng.binomial(rows, rates)
     return Counter(zip((rows - pos).tolist(), pos.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "a", "close"),
+    [
+        ([2, 3, 7, 40], 1e-3, 1e-12),
+        ([2, 3, 7, 40], 3.5, 1e-12),
+        ([3, 7, 40], 2.5e4, 1e-5),  # what cancels is lost, so still fewer rows have a series
+        ([2, 40, 400], 4.1e6, 1e-8),
+        ([2], 2.1e4, 1e-8),
+        ([40], 1e9, 1e-12),
+    ],
+)
+def test_how_much_likelier_rows_of_one_value_are_together(numbers, a, close):
+    value, slope = _surplus(np.array(numbers, float), a)
+    # Gamma(a + x) / Gamma(a) is the product of a + i for i < x.
+    assert value.tolist() == pytest.approx(
+        [sum(math.log1p(i / a) for i in range(x)) for x in numbers], rel=close
+    )
+    slopes = [-sum(i / (a * (a + i)) for i in range(x)) for x in numbers]
+    assert slope.tolist() == pytest.approx(slopes, rel=close)
+
+
+@pytest.mark.parametrize(("mean", "strength"), [(0.3, 2.0), (0.05, 40.0), (0.9, 0.2)])
+def test_the_likelihood_beyond_one_rate_for_all_and_its_slopes(mean, strength):
+    def beyond(mean, strength):
+        alike = sum(n * (neg * math.log1p(-mean) + pos * math.log(mean)) for (neg, pos), n in SPREAD.items())
+        return beta_binomial(SPREAD, mean, strength) - alike
+
+    told, by_mean, by_strength = _excess(*columns(SPREAD))(mean, 1 - mean, strength)
+    assert told == pytest.approx(beyond(mean, strength), rel=1e-12)
+    step = 1e-5
+    assert by_mean == pytest.approx(
+        (beyond(mean + step, strength) - beyond(mean - step, strength)) / (2 * step), rel=1e-5
+    )
+    assert by_strength == pytest.approx(
+        (beyond(mean, strength + step) - beyond(mean, strength - step)) / (2 * step), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("scale", [1, 3])
+def test_the_counts_are_most_likely_to_five_digits(swapped, scale):
+    pairs = {((pos, neg) if swapped else (neg, pos)): scale * n for (neg, pos), n in SPREAD.items()}
+    found = most_likely(*columns(pairs))
+
+    def off(likelihood):
+        """Return how far from the top the middle of three points is, in steps."""
+        below, middle, above = map(likelihood, (-1, 0, 1))
+        return (above - below) / (2 * (2 * middle - above - below))
+
+    step = 1e-3
+    by_strength = off(lambda i: beta_binomial(pairs, found.mean, found.strength * (1 + i * step)))
+    by_mean = off(lambda i: beta_binomial(pairs, found.mean * (1 + i * step), found.strength))
+    assert abs(by_strength * step) < 1e-5
+    assert abs(by_mean * step) < 1e-5
+
+
+def test_a_spread_must_pay_for_its_parameter():
+    spreads = []
+    for k in range(11):
+        pairs = {(10 + k, 10 - k): 10, (10 - k, 10 + k): 10} if k else {(10, 10): 20}
+        alike = 400 * math.log(0.5)
+        gain = max(beta_binomial(pairs, 0.5, strength) for strength in np.geomspace(0.01, 1e6, 200)) - alike
+        spreads.append(gain > math.log(400) / 2)
+        assert math.isinf(most_likely(*columns(pairs)).strength) == (not spreads[-1]), k
+    assert spreads == sorted(spreads)
+    assert len(set(spreads)) == 2
+
+
+def test_rates_without_rows_without_strength_and_with_nothing_else():
+    neg, pos = np.array([0.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0])
+    assert Prior(0.3, 0.0).rates(neg, pos).tolist() == [0.3, 0.5, 0.25]
+    assert Prior(0.3, 4.0).rates(neg, pos).tolist() == pytest.approx([0.3, 0.4, 0.275])
+    assert Prior(0.3, math.inf).rates(neg, pos).tolist() == [0.3, 0.3, 0.3]
+
+
+def test_the_smaller_side_of_a_rate_keeps_its_digits():
+    assert most_likely(*columns({(1, 0): 2, (0, 1): 1})) == Prior(0.333333, math.inf)
+    assert most_likely(*columns({(1, 0): 1, (0, 1): 2})) == Prior(1 - 0.333333, math.inf)
+    assert most_likely(*columns({(1, 0): 3 * 10**9, (0, 1): 1})) == Prior(3.33333e-10, math.inf)
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.5, 1.5), (5, 15), (500, 1500), (2, 200)])

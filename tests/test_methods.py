@@ -246,15 +246,6 @@ def test_what_methods_are_told_is_checked_whatever_the_method(option, message):
             call()
 
 
-def test_unmerged_values_can_be_cut_apart_for_the_figure():
-    neg, pos = [2, 1, 0, 4, 0, 3], [1, 2, 0, 2, 0, 1]
-    curve = order(np.array(neg), np.array(pos), merge=False)
-    assert curve.n_rates == 4  # values with rows
-    assert curve.position.tolist() == [1, 3, -1, 2, -1, 0]
-    assert np.diff(curve.cum_neg).tolist() == [3, 2, 4, 1]
-    assert curve.total == pytest.approx(order(np.array(neg), np.array(pos)).total, rel=1e-15)
-
-
 @pytest.mark.parametrize("method", ["greedy", "stochastic", "threshold"])
 def test_unmerged_values_are_folded_with_the_same_bound(method):
     rng = np.random.default_rng(2)

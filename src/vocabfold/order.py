@@ -150,11 +150,9 @@ def _tabulate(
 def _look_up(
     neg: NDArray[np.int64], pos: NDArray[np.int64], rank_of_small: NDArray[np.int32], side: int
 ) -> NDArray[np.int32]:
-    """Return the rank of every value whose pair is small, and -1 for the others."""
+    """Return the rank of every value whose pair is small; the places of all others are left to fill."""
     position = np.empty(neg.size, np.int32)
     for i in range(neg.size):
         if neg[i] | pos[i] < side:
             position[i] = rank_of_small[neg[i] * side + pos[i]]
-        else:
-            position[i] = -1
     return position

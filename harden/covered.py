@@ -1,0 +1,103 @@
+"""Which lines and branches of the package its tests reach, with the compiler off so that kernels count as well.
+
+The tests that `make test` runs are run in two processes, those on Spark in the second one; processes that they
+start are measured too. A row per module says how many percent of its lines and branches were reached and which
+were not (`12->15` is a jump that never happened); the last row is about all of them, and fails below 95 %.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import Row
+from harden import record
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "vocabfold"
+TARGET = 95.0  # percent, of the branches alone and of lines and branches together
+SESSIONS = [["-m", "not slow and not jit and not spark"], ["-m", "spark and not slow"]]
+SMALL = [["tests/test_order.py", "tests/test_budget.py"]]
+SMALL_MODULES = ["order.py", "budget.py"]
+# Tests read what processes print, so the tool keeps its remarks to itself.
+SETTINGS = """
+[run]
+branch = true
+parallel = true
+source = {package}
+data_file = {folder}/data
+patch = subprocess, _exit, fork
+sigterm = true
+disable_warnings = no-data-collected, module-not-imported, module-not-measured, no-sysmon, trace-changed
+
+[report]
+exclude_also =
+    if TYPE_CHECKING:
+    if _typing.TYPE_CHECKING:
+"""
+
+
+def run(small: bool) -> Iterator[Row]:
+    """Run the tests under the tool, and read what it found."""
+    if importlib.util.find_spec("coverage") is None:
+        yield {"what": "coverage", "not_run": "coverage is not installed: pip install 'vocabfold[harden]'"}
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        settings = folder / "settings"
+        settings.write_text(SETTINGS.format(package=PACKAGE, folder=folder), encoding="utf-8")
+        for session in SMALL if small else SESSIONS:
+            yield _tests(settings, session)
+        _coverage(settings, "combine", "--quiet")
+        only = [f"--include={','.join(f'*/vocabfold/{module}' for module in SMALL_MODULES)}"] if small else []
+        _coverage(settings, "json", "--quiet", "-o", str(folder / "found.json"), *only)
+        found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    for file, of_file in found["files"].items():
+        yield _row(Path(file).resolve().relative_to(PACKAGE).as_posix(), of_file["summary"]) | {
+            "missed": " ".join(_missed(of_file))
+        }
+    row = _row("all modules", found["totals"])
+    yield row | {"failed": int(not small and min(row["percent"], row["percent_of_branches"]) < TARGET)}
+
+
+def _tests(settings: Path, session: list[str]) -> Row:
+    words = ["run", "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:xdist", *session]
+    ended = _coverage(settings, *words, check=False)
+    said = ended.stdout.strip().splitlines()
+    row = {"what": f"pytest {' '.join(session)}", "tried": 1, "failed": int(ended.returncode != 0)}
+    if ended.returncode:
+        row["first_failure"] = next((line for line in said if line.startswith(("FAILED", "ERROR"))), "")
+    return row | {"said": said[-1] if said else ended.stderr[-200:]}
+
+
+def _coverage(settings: Path, verb: str, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "coverage", verb, f"--rcfile={settings}", *words]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=check)
+
+
+def _row(what: str, told: Row) -> Row:
+    lines, branches = told["num_statements"], told["num_branches"]
+    covered = told["covered_branches"]
+    return {
+        "what": what,
+        "tried": lines + branches,
+        "failed": 0,
+        "lines": lines,
+        "branches": branches,
+        "percent": round(100 * (told["covered_lines"] + covered) / max(lines + branches, 1), 2),
+        "percent_of_branches": round(100 * covered / branches, 2) if branches else 100.0,
+    }
+
+
+def _missed(of_file: Row) -> list[str]:
+    jumps = [f"{start}->{'end' if end < 0 else end}" for start, end in of_file["missing_branches"]]
+    return [*map(str, of_file["missing_lines"]), *jumps]
+
+
+if __name__ == "__main__":
+    record.main("covered", __doc__, run)
