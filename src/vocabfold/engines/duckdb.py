@@ -12,7 +12,8 @@ import glob
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -201,7 +202,21 @@ def parse_memory(given: int | str | None) -> int | None:
 def _machine_memory() -> int:
     """Return the memory of the machine, or of the container, in bytes."""
     sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
-    control_group = Path("/sys/fs/cgroup/memory.max")
-    if control_group.exists() and (text := control_group.read_text().strip()).isdigit():
-        sizes.append(int(text))
+    with suppress(OSError, ValueError):  # a system without control groups
+        sizes += map(int, _group_limits(Path("/proc/self/cgroup").read_text(), Path("/sys/fs/cgroup")))
     return min(sizes, default=8 * 2**30)
+
+
+def _group_limits(groups: str, mounted: Path) -> Iterator[str]:
+    """Yield the limits of the control groups of this process, of version 1 and 2, and of all above them."""
+    for line in groups.splitlines():
+        _, kinds, path = line.split(":", 2)
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        root, name = (mounted / "memory", "memory.limit_in_bytes") if kinds else (mounted, "memory.max")
+        group = root / path.lstrip("/")
+        for folder in (group, *group.parents):  # in a container, the path may be that of its host
+            if folder.is_relative_to(root) and (folder / name).is_file():
+                limit = (folder / name).read_text().strip()
+                if limit.isdigit():  # and not "max"
+                    yield limit
