@@ -2,8 +2,8 @@
 
 A small library in C stands between the process and the system. In the process of a command, the n-th call that
 writes, syncs, truncates, renames, or makes a file or folder below a folder fails with EIO (input/output error);
-or it and all later ones fail with ENOSPC (no room); or it, or it and all later ones, write half of their bytes:
-for every n, up to the number of such calls. What is written short must be continued, to the new content.
+or it and all later ones fail with ENOSPC (no room), or write half of their bytes: for every n, up to the number
+of such calls. What is written short must be continued, to the new content.
 """
 
 import errno
@@ -19,7 +19,6 @@ _EVER = 2**62
 _FAULTS = {  # the error, and whether it stays
     "EIO once": (errno.EIO, False),
     "ENOSPC from then on": (errno.ENOSPC, True),
-    "a short write": (0, False),
     "short writes from then on": (0, True),
 }
 

@@ -24,7 +24,10 @@ from vocabfold.errors import InputError
 from vocabfold.temporary import TemporaryFolder
 
 _PYTHON = 150 * 2**20  # bytes that Python and Arrow need themselves,
-_DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything
+_DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything;
+_LEAST_SHARE = (
+    0.5  # if that is little, this part of the limit, with less of which it cannot sort millions of texts
+)
 _BATCH = 2**14  # rows that are streamed at a time
 _FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError)
 _LEAST_MEMORY, _MOST_MEMORY = 200 * 2**20, 2**50
@@ -49,7 +52,7 @@ class Engine:
         self.folder = self._temporary.path
         self._connection = duckdb.connect(
             config={
-                "memory_limit": f"{int(max(limit / 4, (limit - _PYTHON) * _DUCKDB_SHARE)) >> 20}MiB",
+                "memory_limit": f"{_duckdb_memory(limit) >> 20}MiB",
                 "threads": str(max(1, min(os.cpu_count() or 1, limit // _MEMORY_PER_THREAD))),
                 "temp_directory": str(self.folder / "spill"),
                 "preserve_insertion_order": "false",
@@ -151,7 +154,8 @@ class Engine:
         text = str(error)
         if "interrupted" in text.lower():  # Ctrl-C
             return KeyboardInterrupt()
-        if isinstance(error, duckdb.OutOfMemoryException):
+        # From a stream, the same comes as an error of Arrow.
+        if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
             return InputError(
                 f"this needs more memory than the limit of {self.memory_limit / 1e9:.3g} GB, or more room for "
                 f"temporary files than {tempfile.gettempdir()} has; raise memory_limit, or set TMPDIR."
@@ -197,6 +201,11 @@ def parse_memory(given: int | str | None) -> int | None:
     if limit < _LEAST_MEMORY:
         raise InputError(f"memory_limit must be at least 200 MiB, got {given!r}.")
     return limit
+
+
+def _duckdb_memory(limit: int) -> int:
+    """Return how many bytes of a memory limit DuckDB gets."""
+    return int(max(limit * _LEAST_SHARE, (limit - _PYTHON) * _DUCKDB_SHARE))
 
 
 def _machine_memory() -> int:
