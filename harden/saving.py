@@ -150,7 +150,6 @@ def _tasks(folder: Path) -> dict[str, Task]:
     found = [
         Task("save counts", "counts", lambda: vf.load_counts(counts).save, old_counts, counts),
         Task("save a codebook", "book", lambda: vf.load(book).save, old_book, book),
-        Task("count", "counts", command(count("new")), old_counts, counts),
         Task("fit", "book", command(fit("new")), old_book, book),
         Task("merge", "counts", command(merge), old_counts, path("counts-both")),
     ]
