@@ -11,9 +11,6 @@ scaled when it meets one without, so that sums are exact in any order.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,22 +28,12 @@ from vocabfold.engines.spark import session_of
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.kinds import KINDS
 from vocabfold.progress import track
+from vocabfold.temporary import TemporaryFolder
 
 FRACTIONS = 2**20  # units per row, if weights are not whole numbers
 MAX_UNITS = 2**62
 MAX_FOLDS = 1000
 _MAX_SHOWN = 40  # columns in a repr
-
-
-class TemporaryFolder:
-    """A folder that is removed when nothing refers to it any more.
-
-    Unlike tempfile's own, it goes without a warning, and not with a process that was forked.
-    """
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="vocabfold-counts-"))
-        weakref.finalize(self, _remove, self.path, os.getpid())
 
 
 @dataclass(frozen=True)
@@ -421,11 +408,6 @@ def load_counts(
         parts=(part,),
         memory_limit=parse_memory(memory_limit),
     )
-
-
-def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # and not a process that was forked from it
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def in_rows(units: int, units_per_row: int) -> int | float:

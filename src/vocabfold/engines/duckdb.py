@@ -12,7 +12,8 @@ import glob
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -20,9 +21,13 @@ import duckdb
 import pyarrow as pa
 
 from vocabfold.errors import InputError
+from vocabfold.temporary import TemporaryFolder
 
 _PYTHON = 150 * 2**20  # bytes that Python and Arrow need themselves,
-_DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything
+_DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything;
+_LEAST_SHARE = (
+    0.5  # if that is little, this part of the limit, with less of which it cannot sort millions of texts
+)
 _BATCH = 2**14  # rows that are streamed at a time
 _FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError)
 _LEAST_MEMORY, _MOST_MEMORY = 200 * 2**20, 2**50
@@ -43,11 +48,11 @@ class Engine:
 
     def __init__(self, memory_limit: int | None = None) -> None:
         limit = memory_limit or _machine_memory() // 2
-        self._temporary = tempfile.TemporaryDirectory(prefix="vocabfold-", ignore_cleanup_errors=True)
-        self.folder = Path(self._temporary.name)
+        self._temporary = TemporaryFolder()
+        self.folder = self._temporary.path
         self._connection = duckdb.connect(
             config={
-                "memory_limit": f"{int(max(limit / 4, (limit - _PYTHON) * _DUCKDB_SHARE)) >> 20}MiB",
+                "memory_limit": f"{_duckdb_memory(limit) >> 20}MiB",
                 "threads": str(max(1, min(os.cpu_count() or 1, limit // _MEMORY_PER_THREAD))),
                 "temp_directory": str(self.folder / "spill"),
                 "preserve_insertion_order": "false",
@@ -71,7 +76,7 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        self._temporary.cleanup()
+        self._temporary.remove()
 
     def run(self, sql: str) -> pa.Table:
         """Return the result of a query."""
@@ -149,7 +154,8 @@ class Engine:
         text = str(error)
         if "interrupted" in text.lower():  # Ctrl-C
             return KeyboardInterrupt()
-        if isinstance(error, duckdb.OutOfMemoryException):
+        # From a stream, the same comes as an error of Arrow.
+        if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
             return InputError(
                 f"this needs more memory than the limit of {self.memory_limit / 1e9:.3g} GB, or more room for "
                 f"temporary files than {tempfile.gettempdir()} has; raise memory_limit, or set TMPDIR."
@@ -197,10 +203,29 @@ def parse_memory(given: int | str | None) -> int | None:
     return limit
 
 
+def _duckdb_memory(limit: int) -> int:
+    """Return how many bytes of a memory limit DuckDB gets."""
+    return int(max(limit * _LEAST_SHARE, (limit - _PYTHON) * _DUCKDB_SHARE))
+
+
 def _machine_memory() -> int:
     """Return the memory of the machine, or of the container, in bytes."""
     sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
-    control_group = Path("/sys/fs/cgroup/memory.max")
-    if control_group.exists() and (text := control_group.read_text().strip()).isdigit():
-        sizes.append(int(text))
+    with suppress(OSError, ValueError):  # a system without control groups
+        sizes += map(int, _group_limits(Path("/proc/self/cgroup").read_text(), Path("/sys/fs/cgroup")))
     return min(sizes, default=8 * 2**30)
+
+
+def _group_limits(groups: str, mounted: Path) -> Iterator[str]:
+    """Yield the limits of the control groups of this process, of version 1 and 2, and of all above them."""
+    for line in groups.splitlines():
+        _, kinds, path = line.split(":", 2)
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        root, name = (mounted / "memory", "memory.limit_in_bytes") if kinds else (mounted, "memory.max")
+        group = root / path.lstrip("/")
+        for folder in (group, *group.parents):  # in a container, the path may be that of its host
+            if folder.is_relative_to(root) and (folder / name).is_file():
+                limit = (folder / name).read_text().strip()
+                if limit.isdigit():  # and not "max"
+                    yield limit

@@ -1,0 +1,192 @@
+"""Memory limit: every step on a file ten times larger than the limit, in a process that gets little more.
+
+The process of a step is put into a control group of Linux that kills it if it takes more than `cap_mb`: the
+limit and the 250 MB for Python, libraries and compiled code that the documentation allows for (page cache
+aside, which the system takes back). Where there are no such groups, its peak is compared with that. In one file
+most values are distinct, and the limit is the smallest allowed; in the other, values have 1 KB. Each step must
+end well, or where the limit is known to be too small, with one sentence and exit code 2; and no temporary files
+may be left. `peak_mb` is the largest resident set of the process, its libraries included.
+
+The last row is a step without a limit in a group: it must go by the memory of the group, not of the machine.
+"""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import duckdb
+
+from benchmarks.measure import Row
+from harden import record
+
+_OWN = 250_000_000  # bytes that a process may take beyond the limit
+_TIMES = 10  # the limit, the size of a file
+_GROUPS = {  # where control groups are, and what their limit is called: version 1, and 2
+    Path("/sys/fs/cgroup/memory"): "memory.limit_in_bytes",
+    Path("/sys/fs/cgroup"): "memory.max",
+}
+_RUN = "import sys; sys.argv[0] = 'vocabfold'; from vocabfold.cli import main; main()"
+_STEPS = {
+    "count": "count rows.parquet --label click --exclude note -o counts",
+    "merge": "merge counts copy -o both",
+    "fit for a model": "fit both -b 10000 -o book",
+    "fit all values": "fit both -b 10000 --aim information -o whole",
+    "transform to Parquet": "transform book rows.parquet -o ids.parquet",
+    "transform to CSV": "transform book rows.parquet -o ids.csv",
+    "transform by all values": "transform whole rows.parquet --only-ids -o whole.parquet",
+}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that is generated: how large its rows are, and what is in them."""
+
+    name: str
+    limit: int
+    row_bytes: int
+    columns: dict[str, str]
+
+    def write(self, path: Path, scale: float) -> int:
+        """Write it, and return its size."""
+        n_rows = int(_TIMES * self.limit * scale / self.row_bytes) + 1
+        columns = ", ".join(f"{sql} AS {name}" for name, sql in self.columns.items())
+        rows = f"SELECT {columns}, i % 5 = 0 AS click FROM (SELECT i, {n_rows} AS n FROM range({n_rows}) t(i))"
+        # As large as the values are: nothing of it is saved by compression.
+        options = "FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT 1, ROW_GROUP_SIZE 65_536"
+        duckdb.execute(f"COPY ({rows}) TO '{path}' ({options})")
+        return path.stat().st_size
+
+
+def _text(number: str, times: int = 1) -> str:
+    return f"repeat(md5(({number})::VARCHAR), {times})"
+
+
+MANY = File(
+    "most values distinct",
+    200 << 20,
+    3 * 36 + 500,
+    {
+        "page": _text("i"),
+        "user": _text("(i * 7919) % (n * 2 // 3)"),
+        "site": _text("(i * i) % 10_007"),
+        "note": _text("i + n", 16),
+    },
+)
+LONG = File(
+    "values of 1 KB",
+    400_000_000,
+    2 * 1000,
+    {"page": _text("i % (n // 10)", 32), "site": _text("(i * 7919) % (n // 10)", 32)},
+)
+
+
+def run(small: bool) -> Iterator[Row]:
+    """Run all steps on all files."""
+    with tempfile.TemporaryDirectory(prefix="harden-") as name:
+        folder = Path(name)
+        for file in (MANY,) if small else (MANY, LONG):
+            shutil.rmtree(folder)
+            (folder / "temporary").mkdir(parents=True)
+            size = file.write(folder / "rows.parquet", 0.01 if small else 1)
+            for step in ("count",) if small else _STEPS:
+                if step == "merge":
+                    shutil.copytree(folder / "counts", folder / "copy")
+                words = f"{_STEPS[step]} --memory {file.limit}"
+                about = {"what": f"{step}, {file.name}", "file_mb": size / 1e6, "limit_mb": file.limit / 1e6}
+                yield about | _judged(folder, words, file.limit + _OWN)
+        if not small:
+            words = f"{_STEPS['count']}-2 --memory {MANY.limit}"
+            refused = _judged(folder, words, MANY.limit + _OWN, is_refused=True)
+            yield {"what": f"a limit that is too small, {LONG.name}", "limit_mb": MANY.limit / 1e6} | refused
+        words = f"{_STEPS['count']}-3"
+        what = "no limit, but that of the group"
+        if _group_folder() is None:
+            yield {"what": what, "not_run": "there are no control groups"}
+        else:
+            yield {"what": what} | _judged(folder, words, 2 * LONG.limit)
+
+
+def _judged(folder: Path, words: str, cap: int, *, is_refused: bool = False) -> Row:
+    """Run a command within a cap, and tell whether it ended as it should."""
+    start = time.perf_counter()
+    code, said, peak = _run(folder, words, cap)
+    left = os.listdir(folder / "temporary")
+    is_sentence = said.startswith("error: ") and said.count("\n") == 1
+    is_good = (code == 2 and is_sentence) if is_refused else code == 0
+    is_within = _group_folder() is not None or peak <= cap
+    failure = "" if is_good and is_within and not left else f"exit code {code}, left {left}: {said.strip()}"
+    return {
+        "tried": 1,
+        "failed": int(bool(failure)),
+        "peak_mb": peak / 1e6,
+        "cap_mb": cap / 1e6,
+        "seconds": time.perf_counter() - start,
+        **({"first_failure": failure} if failure else {}),
+    }
+
+
+def _run(folder: Path, words: str, cap: int) -> tuple[int, str, int]:
+    """Run a command in a group of its own, and return its exit code, what it said, and its peak in bytes."""
+    with _group(cap) as members:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _RUN, *words.split()],
+            cwd=folder,
+            env=os.environ | {"TMPDIR": str(folder / "temporary"), "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: members.write_text(str(os.getpid())) if members else None,
+        )
+        assert process.stderr
+        said = process.stderr.read()
+        process.stderr.close()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, said, used.ru_maxrss * 1024
+
+
+@contextmanager
+def _group(cap: int) -> Iterator[Path | None]:
+    """Make a control group with a cap, and yield the file that takes its members."""
+    parent = _group_folder()
+    if parent is None:
+        yield None
+        return
+    group = parent / f"harden-{secrets.token_hex(4)}"
+    group.mkdir()
+    try:
+        (group / _GROUPS[parent]).write_text(str(cap))
+        yield group / "cgroup.procs"
+    finally:
+        time.sleep(0.1)  # until the system has let go of the process
+        group.rmdir()
+
+
+@cache
+def _group_folder() -> Path | None:
+    """Return where groups can be made, if they can."""
+    for parent, limit in _GROUPS.items():
+        probe = parent / f"harden-{secrets.token_hex(4)}"
+        try:
+            probe.mkdir()
+        except OSError:
+            continue
+        try:
+            if (probe / limit).exists():
+                return parent
+        finally:
+            probe.rmdir()
+    return None
+
+
+if __name__ == "__main__":
+    record.main("memory", __doc__, run)

@@ -1,0 +1,108 @@
+"""Temporary folders, and what is left of those whose processes were killed.
+
+A folder is locked for as long as it is in use, and the lock goes with the process that holds it, however that
+ends. So whoever makes the first folder of a process removes those beside it that nobody holds any more.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import tempfile
+import weakref
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+
+from vocabfold import checks
+from vocabfold.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: there, nothing is known of other processes, and what they left stays
+    fcntl = None  # type: ignore[assignment]
+
+# Machines may share a folder and not see each other's locks.
+_PREFIX = f"vocabfold-{re.sub(r'[^A-Za-z0-9.-]', '-', platform.node())}-"
+_NAME = re.compile(rf"{re.escape(_PREFIX)}[a-z0-9_]{{8}}")
+
+
+class TemporaryFolder:
+    """A folder that is removed when nothing refers to it any more.
+
+    Unlike tempfile's own, it goes without a warning, not with a process that was forked, and if its process is
+    killed, with the next one that needs such a folder.
+    """
+
+    def __init__(self) -> None:
+        try:
+            _sweep(tempfile.gettempdir())
+            self.path, descriptor = _make()
+        except OSError as error:
+            raise InputError(
+                f"temporary files cannot be written: {checks.reason(error)}; set TMPDIR to a folder with room."
+            ) from error
+        self._removal = weakref.finalize(self, _remove, self.path, descriptor, os.getpid())
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the folder now."""
+        self._removal()
+
+
+def _make() -> tuple[Path, int | None]:
+    """Make a folder and lock it, where that can be done."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        try:
+            return path, _lock(path)
+        except (BlockingIOError, FileNotFoundError):  # it was taken for one that is left, as it had no lock yet
+            continue
+        except OSError:  # the file system knows no locks
+            return path, None
+
+
+def _lock(path: Path) -> int | None:
+    """Lock a folder that nobody has locked, and return the descriptor that holds the lock."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(descriptor), path.lstat()):
+            raise FileNotFoundError(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@cache  # once for a process is enough
+def _sweep(parent: str) -> None:
+    """Remove folders of this user that processes left behind."""
+    if fcntl is None:
+        return
+    found = []
+    with suppress(OSError):  # not everyone may look at what is there
+        found = [Path(parent, name) for name in os.listdir(parent) if _NAME.fullmatch(name)]
+    for path in found:
+        with suppress(OSError):  # it is in use, or gone, or no folder
+            if path.lstat().st_uid == os.getuid():
+                _remove(path, _lock(path), os.getpid())
+
+
+def _remove(path: Path, descriptor: int | None, owner: int) -> None:
+    if os.getpid() == owner:  # and not a process that was forked from it
+        shutil.rmtree(path, ignore_errors=True)
+        if descriptor is not None:
+            os.close(descriptor)
