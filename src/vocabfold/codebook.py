@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +117,7 @@ class Codebook(Sums):
         """Rows it was fitted on, by weight."""
         return in_rows(self.neg + self.pos, self.units_per_row)
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """A sha256 of the content: equal for equal content, whatever its order, engine or age."""
         from vocabfold.saving import digest
@@ -147,7 +146,8 @@ class Codebook(Sums):
         assert self._is_verified
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"indexes": {}}  # a pickle does without: they are made again
+        # A pickle does without indexes: they are made again. And other threads may add hashes meanwhile.
+        return vars(self) | {"indexes": {}, "hashes": dict(self.hashes)}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)

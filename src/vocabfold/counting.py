@@ -14,7 +14,7 @@ from typing import Any
 from vocabfold import checks
 from vocabfold.cluster.counting import count_rows
 from vocabfold.cluster.tables import ClusterPart
-from vocabfold.counts import MAX_FOLDS, Counts, Part, TemporaryFolder
+from vocabfold.counts import MAX_FOLDS, Counts, Part
 from vocabfold.engines import files, spark
 from vocabfold.engines.duckdb import Engine, parse_memory
 from vocabfold.engines.rows import Rows, Source, source
@@ -22,6 +22,7 @@ from vocabfold.engines.text import CRITEO_NAMES, MIXED, PRESETS
 from vocabfold.errors import InputError
 from vocabfold.progress import track
 from vocabfold.survey import Target, look_over
+from vocabfold.temporary import TemporaryFolder
 
 _KEPT_SHARE = 1 / 8  # of the memory limit, in which counts are kept; all others go to disk,
 _MANY_ROWS = 2**23  # and so do all counts of more rows than this
@@ -196,7 +197,7 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
             room -= table.nbytes
         else:
             room = 0  # no more trials: this one was in vain
-            folder = folder or TemporaryFolder()
+            folder = folder or TemporaryFolder("vocabfold-counts-")
             tables[name] = [folder.path / f"{i}.parquet"]
             engine.write(sql, tables[name][0], distinct=True)
     return Part(tables, kinds, target.units_per_row, integers, folder, target.fold is not None)

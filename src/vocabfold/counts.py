@@ -11,12 +11,9 @@ scaled when it meets one without, so that sums are exact in any order.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +28,12 @@ from vocabfold.engines.spark import session_of
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.kinds import KINDS
 from vocabfold.progress import track
+from vocabfold.temporary import TemporaryFolder
 
 FRACTIONS = 2**20  # units per row, if weights are not whole numbers
 MAX_UNITS = 2**62
 MAX_FOLDS = 1000
 _MAX_SHOWN = 40  # columns in a repr
-
-
-class TemporaryFolder:
-    """A folder that is removed when nothing refers to it any more.
-
-    Unlike tempfile's own, it goes without a warning, and not with a process that was forked.
-    """
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="vocabfold-counts-"))
-        weakref.finalize(self, _remove, self.path, os.getpid())
 
 
 @dataclass(frozen=True)
@@ -382,7 +369,14 @@ def load_counts(
         The folder is missing, damaged, changed by hand, or newer than this release.
     """
     session = None if spark is None else session_of(spark)
-    folder, header, origin = storage.load(path, storage.COUNTS)
+    limit = parse_memory(memory_limit)
+    return storage.load(path, storage.COUNTS, partial(_counts, session, limit))
+
+
+def _counts(
+    session: Any, limit: int | None, folder: Path, header: storage.Json, origin: storage.Origin
+) -> Counts:
+    """Return the counts of a header."""
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}
         numbers = {key: header[key] for key in ("units_per_row", "folds", "fold_seed", "neg", "pos")}
@@ -418,13 +412,8 @@ def load_counts(
         sources=origin.sources,
         fingerprints=origin.fingerprints,
         parts=(part,),
-        memory_limit=parse_memory(memory_limit),
+        memory_limit=limit,
     )
-
-
-def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # and not a process that was forked from it
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def in_rows(units: int, units_per_row: int) -> int | float:

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from vocabfold.budget import Tuning
 from vocabfold.errors import VocabfoldError
+from vocabfold.temporary import TemporaryFolder
 from vocabfold.trials import Column, Outcome, Runner, Task, Trials
 
 _COUNTS = "counts.npz"
@@ -38,13 +38,13 @@ def stoppable(
 ) -> Iterator[Runner]:
     """Yield what runs the tasks in a process of its own, and stops one whose method takes longer."""
     seconds = min(seconds, _LONGEST)
-    with TemporaryDirectory(prefix="vocabfold-") as folder:
+    with TemporaryFolder() as folder:
         sides = {
             f"{side}{i}": getattr(column, side)
             for i, column in enumerate(columns)
             for side in ("neg", "pos", "n_values")
         }
-        np.savez(Path(folder) / _COUNTS, **{name: side for name, side in sides.items() if side is not None})
+        np.savez(folder / _COUNTS, **{name: side for name, side in sides.items() if side is not None})
         about = {
             "n_columns": len(columns),
             "merge": bool(merge),
@@ -56,7 +56,7 @@ def stoppable(
             "tasks": [asdict(task) for task in tasks],
             "seconds": seconds,
         }
-        runner = _Stoppable(Path(folder), json.dumps(about), seconds)
+        runner = _Stoppable(folder, json.dumps(about), seconds)
         try:
             yield runner
         finally:

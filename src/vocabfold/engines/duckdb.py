@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from vocabfold.errors import InputError
+from vocabfold.temporary import TemporaryFolder
 
 _PYTHON = 150 * 2**20  # bytes that Python and Arrow need themselves,
 _DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything
@@ -43,8 +44,8 @@ class Engine:
 
     def __init__(self, memory_limit: int | None = None) -> None:
         limit = memory_limit or _machine_memory() // 2
-        self._temporary = tempfile.TemporaryDirectory(prefix="vocabfold-", ignore_cleanup_errors=True)
-        self.folder = Path(self._temporary.name)
+        self._temporary = TemporaryFolder()
+        self.folder = self._temporary.path
         self._connection = duckdb.connect(
             config={
                 "memory_limit": f"{int(max(limit / 4, (limit - _PYTHON) * _DUCKDB_SHARE)) >> 20}MiB",
@@ -71,7 +72,7 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        self._temporary.cleanup()
+        self._temporary.remove()
 
     def run(self, sql: str) -> pa.Table:
         """Return the result of a query."""
