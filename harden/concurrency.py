@@ -5,12 +5,12 @@ What is tried, row by row:
 - `threads`: 16 threads look values up in one shared codebook (frames, files, `ids`, `row`, members, digest,
   pickle), all beginning at once with nothing in memory, while others count, fit, save, evaluate and compare.
 - `first use`: new processes in which 16 threads import and compile everything for the first time, together.
-- `empty cache`: processes that compile all kernels at once into one empty folder, and one that reads it after them.
-- `fork`, `spawn`: a codebook and counts of the parent, used in children; also children that are forked while other
-  threads compile, count, fit and save, and that run what is registered for the end of a process: temporary folders
-  of the parent must survive them.
-- `writers`: 2 and 8 of them, threads and processes, on one folder or one file, which may be new. At least one wins,
-  the others are told so or come later, and what lies there in the end is whole, from one of them, and alone.
+- `empty cache`: processes that compile all kernels at once into one empty folder, and one that uses them later.
+- `fork`, `spawn`: a codebook and counts of the parent, used in children; also children that are forked while
+  other threads compile, count, fit and save, and that run what is registered for the end of a process:
+  temporary folders of the parent must survive them.
+- `writers`: 2 and 8 of them, threads and processes, on one folder or one file, which may be new. At least one
+  wins, the others are told so or come later, and what lies there in the end is whole, from one of them, and alone.
 - `readers`: they load in a loop while a writer replaces the folder in a loop; every codebook is one of the two.
 - `scikit-learn`: cross-validation in processes and in threads, and one lazy compressor that threads share.
 - `terminal`: threads with bars of progress and warnings: each warning arrives once, and nothing is left behind.
@@ -105,7 +105,7 @@ class Tally:
         }
 
 
-# ------------------------------------------------------------------------------------------------ rows and answers
+# ------------------------------------------------------------------------------ rows and answers
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,11 @@ def of_table(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
+def of_column(found: vf.Codebook | vf.Counts, name: str) -> str:
+    """Return a hash of a column."""
+    return of_table(found[name])
+
+
 def of_folder(folder: Path) -> str:
     """Return a hash of what is in a folder, but for when and from what it was made."""
     files = sorted(path for path in folder.iterdir() if path.name != "provenance.json")
@@ -236,7 +241,9 @@ OTHERS: Mapping[str, Callable[[Sample, vf.Codebook], Any]] = {
     "save counts": lambda sample, book: of_save(sample, sample.counts()),
     "evaluate": lambda sample, book: repr(book.evaluate(sample.new)),
     "compare": lambda sample, book: of_comparison(sample),
-    "fit_transform": lambda sample, book: of_table(vf.fit_transform(sample.old, "click", 40, features=FEATURES)[1]),
+    "fit_transform": lambda sample, book: of_table(
+        vf.fit_transform(sample.old, "click", 40, features=FEATURES)[1]
+    ),
 }
 TASKS = LOOKUPS | OTHERS
 
@@ -246,7 +253,7 @@ def answers(sample: Sample, book: vf.Codebook, names: Sequence[str] = tuple(TASK
     return {name: TASKS[name](sample, book) for name in names}
 
 
-# ------------------------------------------------------------------------------------------------ threads
+# ------------------------------------------------------------------------------ threads
 
 
 def threads(sample: Sample, expected: Answers, n_rounds: int, n_others: int) -> Iterator[Row]:
@@ -280,7 +287,7 @@ def together(
         sys.setswitchinterval(patience)
 
 
-# ------------------------------------------------------------------------------------------------ new processes
+# ------------------------------------------------------------------------------ new processes
 
 
 def apart(function: str, sample: Sample, cache: Path | None = None, **options: Any) -> subprocess.Popen[str]:
@@ -321,6 +328,11 @@ def hashed(found: Answers) -> Answers:
     return {name: hashlib.sha256(repr(answer).encode()).hexdigest() for name, answer in found.items()}
 
 
+def short_answer(sample: Sample, book: vf.Codebook, name: str) -> str:
+    """Return one such answer."""
+    return hashed(answers(sample, book, [name]))[name]
+
+
 def use_first(sample: Sample, expected: Answers, seed: int) -> dict[str, Any]:
     """Let 16 threads use everything for the first time in this process."""
     tally = Tally()
@@ -331,7 +343,7 @@ def use_first(sample: Sample, expected: Answers, seed: int) -> dict[str, Any]:
     def work(number: int) -> None:
         barrier.wait()
         for name in (names * 2)[number : number + 2]:
-            tally.same(name, lambda: hashed({name: TASKS[name](sample, sample.loaded())})[name], expected[name])
+            tally.same(name, partial(short_answer, sample, sample.loaded(), name), expected[name])
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(work, range(16)))
@@ -378,7 +390,7 @@ def empty_cache(sample: Sample, expected: Answers, n_processes: int) -> Iterator
     )
 
 
-# ------------------------------------------------------------------------------------------------ fork and spawn
+# ------------------------------------------------------------------------------ fork and spawn
 
 
 def child_of(
@@ -419,14 +431,15 @@ def children(
             answers(sample, book, ["frame", "digest"])  # with its columns in memory
         said = [str(sample.folder / f"said-{number}") for number in range(n_children)]
         begun = [
-            context.Process(target=child_of, args=(sample, book, counts, names, expected, path)) for path in said
+            context.Process(target=child_of, args=(sample, book, counts, names, expected, path))
+            for path in said
         ]
         for process in begun:
             process.start()
         for process, path in zip(begun, said, strict=True):
             ended(tally, process, path, len(names) + 2)
-        tally.same("the counts of the parent", lambda: of_table(counts["user"]), expected["counts"])
-        tally.same("the codebook of the parent", lambda: of_table(book["hour"]), expected["column"])
+        tally.same("the counts of the parent", partial(of_column, counts, "user"), expected["counts"])
+        tally.same("the codebook of the parent", partial(of_column, book, "hour"), expected["column"])
     yield tally.row(f"{method}: a codebook and counts of the parent")
 
 
@@ -461,7 +474,7 @@ def fork_at_work(sample: Sample, expected: Answers, n_forks: int, pause: float) 
         book = sample.loaded()
         while True:
             for name in names:
-                tally.same(name, lambda: hashed({name: TASKS[name](sample, book)})[name], expected[name])
+                tally.same(name, partial(short_answer, sample, book, name), expected[name])
                 if is_over.is_set():
                     return
 
@@ -504,7 +517,7 @@ def forks(sample: Sample, expected: Answers, n_processes: int, n_forks: int) -> 
         yield tally.row(f"fork: while four other threads {what}", forks=n_processes * n_forks)
 
 
-# ------------------------------------------------------------------------------------------------ writers, readers
+# ------------------------------------------------------------------------------ writers, readers
 
 TOLD = re.compile(r"is being (saved|written) by someone else; wait for that, or (save|write) elsewhere\.$")
 
@@ -552,7 +565,7 @@ def writers(sample: Sample, n_rounds: int, sizes: Sequence[int], n_process_round
                     for outcome in outcomes:
                         tally.check(outcome in ("won", "told"), outcome)
                     tally.check("won" in outcomes, f"nobody has won: {outcomes}")
-                    tally.same("what was written", lambda: of_place(place) in whole.values(), True)  # noqa: B023
+                    tally.same("what was written", partial(is_one_of, whole, place), True)
                     left = sorted(path.name for path in place.parent.iterdir()) if place.exists() else []
                     tally.check(left == [place.name], f"left behind: {left}")
                     shutil.rmtree(room)
@@ -589,6 +602,11 @@ def race(
     while not outcomes.empty():
         found.append(outcomes.get())
     return found + ["a writer did not come to its end"] * (n_writers - len(found))
+
+
+def is_one_of(whole: Mapping[str, str], place: Path) -> bool:
+    """Tell whether a place holds what one of the writers has written, all of it."""
+    return of_place(place) in whole.values()
 
 
 def of_place(place: Path) -> str:
@@ -658,7 +676,7 @@ def save_until(is_over: threading.Event, makers: Sequence[Any], place: Path) -> 
     return n_saves
 
 
-# ------------------------------------------------------------------------------------------------ scikit-learn
+# ------------------------------------------------------------------------------ scikit-learn
 
 
 def scikit_learn(sample: Sample, n_rows: int, backends: Sequence[str]) -> Iterator[Row]:
@@ -690,7 +708,10 @@ def scikit_learn(sample: Sample, n_rows: int, backends: Sequence[str]) -> Iterat
     yield tally.row("scikit-learn: 16 threads share a compressor without a codebook yet")
 
 
-# ------------------------------------------------------------------------------------------------ terminal
+# ------------------------------------------------------------------------------ terminal
+
+
+TALK = "a thread of the caller prints"
 
 
 def on_a_terminal(sample: Sample, n_times: int) -> dict[str, Any]:
@@ -719,12 +740,22 @@ def on_a_terminal(sample: Sample, n_times: int) -> dict[str, Any]:
         for _ in range(n_times):
             if number % 2:
                 name = list(expected)[number // 2]
-                tally.same(name, lambda: TASKS[name](sample, book), expected[name])
+                tally.same(name, partial(TASKS[name], sample, book), expected[name])
             else:
                 tally.same("warn", lambda: len(book.transform(sample.old, only_ids=True)), sample.old.num_rows)
 
+    is_over = threading.Event()
+
+    def talk() -> None:
+        while not is_over.wait(0.01):
+            print(TALK, flush=True)
+
+    talker = threading.Thread(target=talk)
+    talker.start()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
+    is_over.set()
+    talker.join()
     tally.check(len(said) == 4 * n_times, f"{len(said)} warnings instead of {4 * n_times}")
     tally.check(warnings.filters == filters, "the filters of warnings are not as they were")
     tally.check(warnings.showwarning is show, "warnings are shown by someone else")
@@ -772,12 +803,13 @@ def terminal(sample: Sample, n_times: int) -> Iterator[Row]:
     os.close(ours)
     text = b"".join(shown).decode(errors="replace")
     tally.check("elapsed" in text, "no bar was shown")
+    tally.check(TALK not in text, "what a thread printed went to standard error")
     tally.check("Traceback" not in text, f"an error in a thread: {text[-300:]}")
     tally.check(text.count("\x1b[?25l") <= text.count("\x1b[?25h"), "the cursor is left hidden")
     yield tally.row("terminal: 8 threads with bars and warnings", bytes_shown=len(text))
 
 
-# ------------------------------------------------------------------------------------------------ all of it
+# ------------------------------------------------------------------------------ all of it
 
 
 @contextmanager

@@ -176,9 +176,7 @@ def check_place(path: str | os.PathLike[str], layout: Layout, *, overwrite: bool
         _check_replaceable(folder, layout)
 
 
-def load(
-    path: str | os.PathLike[str], layout: Layout, build: Callable[[Path, Json, Origin], Loaded]
-) -> Loaded:
+def load(path: str | os.PathLike[str], layout: Layout, build: Callable[[Path, Json, Origin], Loaded]) -> Loaded:
     """Return what `build` makes of a folder, its header and its origin; every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header

@@ -12,7 +12,7 @@ from pathlib import Path
 class TemporaryFolder:
     """A folder that is removed when it is told to be, or when nothing refers to it any more.
 
-    Unlike tempfile's own, it goes without a warning, and not when a forked process ends, which has a copy of it.
+    Unlike tempfile's own, it goes without a warning, and not when a process ends that was forked.
     """
 
     def __init__(self, prefix: str = "vocabfold-") -> None:
