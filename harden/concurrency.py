@@ -10,7 +10,7 @@ What is tried, row by row:
   other threads compile, count, fit and save, and that run what is registered for the end of a process:
   temporary folders of the parent must survive them.
 - `writers`: 2 and 8 of them, threads and processes, on one folder or one file, which may be new. At least one
-  wins, the others are told so or come later, and what lies there in the end is whole, from one of them, and alone.
+  wins, the others are told so or come later, and what is there in the end is whole, and of one of them.
 - `readers`: they load in a loop while a writer replaces the folder in a loop; every codebook is one of the two.
 - `scikit-learn`: cross-validation in processes and in threads, and one lazy compressor that threads share.
 - `terminal`: threads with bars of progress and warnings: each warning arrives once, and nothing is left behind.
