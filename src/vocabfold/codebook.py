@@ -124,13 +124,6 @@ class Codebook(Sums):
 
         return digest(self)
 
-    @cached_property
-    def _is_verified(self) -> bool:
-        from vocabfold.saving import verify
-
-        verify(self)
-        return True
-
     def verify(self) -> None:
         """Check that the values are those that the digest stands for.
 
@@ -143,11 +136,15 @@ class Codebook(Sums):
         CodebookError
             They are others.
         """
-        assert self._is_verified
+        from vocabfold.saving import verify
+
+        # Python 3.11 has a lock in cached properties, which a process never gets that was forked meanwhile.
+        if "is_verified" not in vars(self):
+            verify(self)
+            vars(self)["is_verified"] = True
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickle does without indexes: they are made again. And other threads may add hashes meanwhile.
-        return vars(self) | {"indexes": {}, "hashes": dict(self.hashes)}
+        return vars(self) | {"indexes": {}}  # a pickle does without: they are made again
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
