@@ -256,23 +256,31 @@ def answers(sample: Sample, book: vf.Codebook, names: Sequence[str] = tuple(TASK
 # ------------------------------------------------------------------------------ threads
 
 
-def threads(sample: Sample, expected: Answers, n_rounds: int, n_others: int) -> Iterator[Row]:
+def threads(
+    sample: Sample, expected: Answers, n_rounds: int, n_others: int, lookups: Sequence[str] = tuple(LOOKUPS)
+) -> Iterator[Row]:
     """Sixteen threads and more on one codebook that has nothing in memory yet."""
     for where, make in (("in memory", sample.fitted), ("freshly loaded", sample.loaded)):
         tally = Tally()
         for seed in range(n_rounds):
-            together(tally, sample, make(), expected, n_others, seed)
+            together(tally, sample, make(), expected, n_others, lookups, seed)
         yield tally.row(f"threads: one codebook {where}, 16 threads and {n_others} others", rounds=n_rounds)
 
 
 def together(
-    tally: Tally, sample: Sample, book: vf.Codebook, expected: Answers, n_others: int, seed: int
+    tally: Tally,
+    sample: Sample,
+    book: vf.Codebook,
+    expected: Answers,
+    n_others: int,
+    lookups: Sequence[str],
+    seed: int,
 ) -> None:
     """Have threads do all tasks, each in an order of its own, all beginning at once."""
     barrier = threading.Barrier(16 + n_others)
 
     def work(number: int) -> None:
-        names = list(LOOKUPS if number < 16 else OTHERS)
+        names = list(lookups if number < 16 else OTHERS)
         random.Random(f"{seed} {number}").shuffle(names)
         barrier.wait()
         for name in names:
@@ -616,64 +624,55 @@ def of_place(place: Path) -> str:
     return hashlib.sha256(place.read_bytes()).hexdigest()
 
 
-def read_while(place: Path, digests: Sequence[str], seconds: float, is_counts: bool) -> dict[str, Any]:
-    """Load in a loop; everything loaded must be one of two, whole."""
+def read_until(is_over: Any, place: Path, names: Sequence[str], is_counts: bool) -> dict[str, Any]:
+    """Load until it is over, and once more; everything loaded must be one of two, whole."""
     tally = Tally()
-    found = set()
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    found = ""
+    is_last = False
+    while not is_last:
+        is_last = is_over.is_set()
         try:
-            loaded = str(vf.load_counts(place).rows) if is_counts else vf.load(place).digest
-            found.add(loaded)
-            tally.check(loaded in digests, "loaded something else")
+            found = str(vf.load_counts(place).rows) if is_counts else vf.load(place).digest
+            tally.check(found in names, "loaded something else")
         except BaseException as error:
             tally.check(False, f"{type(error).__name__}: {error}")
-    return {"tried": tally.tried, "failures": tally.failures, "found": sorted(found)}
+    tally.check(found == names[-1], "the last one was not found in the end")
+    return {"tried": tally.tried, "failures": tally.failures}
 
 
-def read_apart(place: Path, digests: Sequence[str], seconds: float, is_counts: bool, outcomes: Any) -> None:
+def read_apart(outcomes: Any, *task: Any) -> None:
     """Load in a loop, in a process of its own."""
-    outcomes.put(read_while(place, digests, seconds, is_counts))
+    outcomes.put(read_until(*task))
 
 
-def readers(sample: Sample, seconds: float, n_processes: int) -> Iterator[Row]:
-    """Load in loops while a writer replaces what is there in a loop."""
+def readers(sample: Sample, n_saves: int, n_processes: int) -> Iterator[Row]:
+    """Load in loops while a writer replaces what is there by one of two in turns."""
     few = vf.count(sample.old.slice(0, 100), "click", FEATURES)
     books = [vf.load(sample.folder / name) for name in ("book", "other")]
-    for what, makers in (("codebook", books), ("counts", [sample.counts(), few])):
-        place = sample.folder / f"read-{what}"
-        is_counts = what == "counts"
+    for what, makers in (("a codebook is", books), ("counts are", [sample.counts(), few])):
+        place = sample.folder / f"read {what}"
+        is_counts = what == "counts are"
         names = [str(maker.rows) if is_counts else maker.digest for maker in makers]
         makers[0].save(place)
-        tally, n_saves, is_over = Tally(), 0, threading.Event()
+        tally = Tally()
         context = multiprocessing.get_context("fork")
-        outcomes = context.SimpleQueue()
-        task = (place, names, seconds, is_counts)
-        begun = [context.Process(target=read_apart, args=(*task, outcomes)) for _ in range(n_processes)]
+        is_over, outcomes = context.Event(), context.SimpleQueue()
+        task = (is_over, place, names, is_counts)
+        begun = [context.Process(target=read_apart, args=(outcomes, *task)) for _ in range(n_processes)]
         for process in begun:
             process.start()
-        with ThreadPoolExecutor(2) as pool:
-            reading = [pool.submit(read_while, *task)]
-            saving = pool.submit(save_until, is_over, makers, place)
-            found = [future.result() for future in reading]
-            found += [outcomes.get() for _ in begun]
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(read_until, *task)
+            for number in range(n_saves):
+                makers[number % 2].save(place)
             is_over.set()
-            n_saves = saving.result()
+            found = [reading.result()]
+        found += [outcomes.get() for _ in begun]
         for process in begun:
             process.join()
         for part in found:
             tally.add(part)
-        tally.check({name for part in found for name in part["found"]} == set(names), "one was never seen")
-        yield tally.row(f"readers: {1 + n_processes} load while {what} are replaced", saves=n_saves)
-
-
-def save_until(is_over: threading.Event, makers: Sequence[Any], place: Path) -> int:
-    """Save one after the other until it is over, and return how often."""
-    n_saves = 0
-    while not is_over.is_set():
-        makers[n_saves % len(makers)].save(place)
-        n_saves += 1
-    return n_saves
+        yield tally.row(f"readers: {1 + n_processes} load while {what} replaced", saves=n_saves)
 
 
 # ------------------------------------------------------------------------------ scikit-learn
@@ -827,15 +826,14 @@ def run(small: bool) -> Iterator[Row]:
     """Try everything."""
     with room() as folder:
         sample = Sample.make(folder, 1_000 if small else 70_000)
-        expected = answers(sample, sample.loaded())
+        few = ["frame", "ids", "row", "digest"]
+        expected = answers(sample, sample.loaded(), [*few, "column"] if small else list(TASKS))
         expected["counts"] = of_table(sample.counts()["user"])
-        few = ["frame", "file", "digest"]
         if small:
-            yield from threads(sample, expected, 1, 1)
+            yield from threads(sample, expected, 1, 0, few)
             yield from children(sample, expected, "fork", 1, few)
             yield from writers(sample, 2, [4], 0)
-            yield from readers(sample, 0.3, 0)
-            yield from scikit_learn(sample, 300, ["threading"])
+            yield from readers(sample, 4, 1)
             return
         yield from threads(sample, expected, 4, 6)
         yield from first_use(sample, expected, 8)
@@ -844,7 +842,7 @@ def run(small: bool) -> Iterator[Row]:
         yield from children(sample, expected, "spawn", 2, few)
         yield from forks(sample, expected, 2, 20)
         yield from writers(sample, 30, [2, 8], 4)
-        yield from readers(sample, 15.0, 2)
+        yield from readers(sample, 60, 2)
         yield from scikit_learn(sample, 5_000, ["loky", "threading"])
         yield from terminal(sample, 5)
 
