@@ -46,8 +46,8 @@ EPOCH = "1577836800"  # a date for all files of an archive
 HEAVY = ("numba", "numpy", "duckdb", "pyarrow", "rich", "typer", "sklearn", "scipy", "jinja2", "matplotlib")
 
 # The tests that lean on dependencies: engines, frames, kernels, the doors, the page, the plots.
-TESTS = ("counting", "counts", "storage", "codebook", "transform", "lookup", "estimator", "evaluate", "cli")
-TESTS += ("folding", "estimate", "crossfit", "progress", "report", "report_summary")
+TESTS = ("counting", "counts", "storage", "codebook", "transform", "lookup", "estimator", "cli", "folding")
+TESTS += ("progress", "report", "report_summary")
 FEW_TESTS = ("counts", "codebook", "lookup", "folding", "progress")  # of other interpreters
 
 
