@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, fold_counts, tables
-from vocabfold import baselines, trials
+from vocabfold import baselines, notes, trials
 from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT, Tuning
 from vocabfold.comparison import Comparison, Trial
 from vocabfold.stopping import stoppable
@@ -169,6 +170,14 @@ def test_what_a_method_warns_of_is_in_its_note():
     (trial,) = vf.compare({"a": beta_counts(50)}, 20, "threshold", shards=10)
     assert trial.note.startswith("10 shards are more than epsilon x ids")
     assert trial.loss > 0
+
+
+def test_what_other_threads_warn_of_meanwhile_is_no_note():
+    with notes.taking() as taken, ThreadPoolExecutor(1) as pool:
+        notes.warn("mine", 1)
+        with pytest.warns(UserWarning, match="^theirs$"):
+            pool.submit(notes.warn, "theirs", 1).result()
+    assert taken == ["mine"]
 
 
 @pytest.mark.jit

@@ -74,11 +74,15 @@ def fitted():
 # fit_transform differs from fit().transform(), some stop half way and two are not run; for preserves_dtype=[],
 # as ids are int32, one is not run. The tests that follow check what these would have checked. One check needs a
 # setting of SciPy's, which has to be made before SciPy is imported.
+FAULTY = {}
+if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 7):
+    # It makes two classes of three by the first row, and has shuffled one side before: so both sides differ.
+    FAULTY["check_sample_weight_equivalence_on_dense_data"] = "a fault of the check, mended in 1.7"
 
 
 @may_be_same_rows
 @may_weigh_much
-@of_sklearn.parametrize_with_checks([VocabularyCompressor()])
+@of_sklearn.parametrize_with_checks([VocabularyCompressor()], expected_failed_checks=lambda _: FAULTY)
 def test_the_checks_of_scikit_learn(estimator, check):
     try:
         check(estimator)

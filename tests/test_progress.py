@@ -2,6 +2,7 @@
 
 import io
 import re
+import sys
 import time
 from contextlib import redirect_stderr
 
@@ -51,6 +52,23 @@ def test_a_short_task_shows_nothing_unless_the_command_began_long_ago(monkeypatc
             time.sleep(0.2)
     assert "counting b" in terminal.getvalue()
     assert "b\x1b[31m" not in terminal.getvalue()
+
+
+def test_of_two_bars_at_once_one_is_shown_and_what_others_print_stays_where_it_was(capsys):
+    with redirect_stderr(Terminal()) as terminal:
+        for _ in progress.track([""], "outside"):
+            time.sleep(0.3)
+            for _ in progress.track([""], "inside"):
+                sys.stdout.write("printed\n")
+                time.sleep(0.3)
+        shown = terminal.getvalue()
+        for _ in progress.track([""], "later"):
+            time.sleep(0.3)
+    assert "outside" in shown
+    assert "inside" not in shown
+    assert "later" in terminal.getvalue()
+    assert "printed" not in terminal.getvalue()
+    assert capsys.readouterr().out == "printed\n"
 
 
 def test_nothing_is_shown_where_nobody_looks(monkeypatch):

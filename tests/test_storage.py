@@ -1,5 +1,6 @@
 """Saved folders: what is damaged, changed, newer or not ours is refused, and nothing else is touched."""
 
+import atexit
 import errno
 import hashlib
 import json
@@ -17,6 +18,7 @@ import vocabfold as vf
 from conftest import fold_counts
 from test_counting import FEATURES, arrow, sample
 from vocabfold import storage
+from vocabfold.temporary import TemporaryFolder
 
 
 @pytest.fixture(scope="module")
@@ -384,18 +386,74 @@ def test_of_two_writers_one_wins_and_the_other_is_told(folder, counts):
 def test_a_reader_finds_the_old_or_the_new_while_someone_saves(folder, counts):
     small = vf.count(arrow(sample(20)), "click", FEATURES)
     makers = [counts, small] if folder.name == "counts" else [fold_counts(counts, 12), fold_counts(small, 6)]
-    found, told = set(), []
+    found = set()
     with ThreadPoolExecutor(1) as pool:
         saving = pool.submit(lambda: [maker.save(folder) for maker in makers * 8])
         while not saving.done():
-            try:
-                found.add(load(folder).rows)
-            except vf.CodebookError as error:
-                told.append(str(error))
+            found.add(load(folder).rows)
         saving.result()
     assert found <= {20, 60}
-    # It may be replaced between the check of its bytes and the look at its columns.
-    assert all("has been removed or replaced since it was loaded" in message for message in told)
+
+
+def test_what_is_replaced_by_its_like_while_it_is_read_is_read_again(folder, monkeypatch):
+    """Its old files are gone, and the header that says so is the same, byte by byte."""
+    is_first = iter([True])
+    look = storage._check_file
+
+    def replaced(*arguments):
+        if next(is_first, False):
+            content = header_of(folder).read_bytes()
+            (folder / "new.json").write_bytes(content)
+            (folder / "new.json").replace(header_of(folder))
+            raise vf.CodebookError("a file is missing.")
+        look(*arguments)
+
+    monkeypatch.setattr(storage, "_check_file", replaced)
+    assert load(folder).rows
+
+
+def test_whoever_is_told_to_wait_leaves_a_new_folder_to_the_other(tmp_path, counts, monkeypatch):
+    """The folder is new to both, and still empty when the second one gives up."""
+    place, fill = tmp_path / "new", storage._write
+
+    def slowly(*arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(storage.Path, "exists", lambda path: path != place)  # as it was for the second one
+            with pytest.raises(vf.InputError, match="is being saved by someone else"):
+                counts.save(place)
+        fill(*arguments)
+
+    monkeypatch.setattr(storage, "_write", slowly)
+    counts.save(place)
+    assert vf.load_counts(place).rows == counts.rows
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_process_that_was_forked_keeps_neither_the_lock_nor_temporary_folders(tmp_path, counts, monkeypatch):
+    (asked, answer), fill, children = os.pipe(), storage._write, []
+
+    def forking(*arguments):
+        with TemporaryFolder() as folder:
+            ended = os.fork()
+            if not ended:
+                atexit._run_exitfuncs()  # as at the end of any process
+                os._exit(not folder.exists())
+            assert os.waitpid(ended, 0)[1] == 0
+            children.append(os.fork())
+            if not children[0]:
+                os.close(answer)
+                os.read(asked, 1)  # until the parent closes it
+                os._exit(0)
+        fill(*arguments)
+
+    monkeypatch.setattr(storage, "_write", forking)
+    counts.save(tmp_path / "counts")
+    monkeypatch.undo()
+    counts.save(tmp_path / "counts")  # the child has the descriptor still
+    os.close(answer)
+    assert os.waitpid(children[0], 0)[1] == 0
+    os.close(asked)
 
 
 def test_what_a_killed_save_left_is_cleaned_by_the_next(folder, counts):

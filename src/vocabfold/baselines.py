@@ -5,11 +5,10 @@ they work on a curve; `frequency` and `selection` score values, of which the bes
 all others share one; `hashing` looks at neither rates nor rows.
 """
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
+from vocabfold import notes
 from vocabfold.compiling import kernel
 from vocabfold.information import cross_product, gain
 from vocabfold.order import Curve
@@ -64,7 +63,7 @@ def divisive(curve: Curve, size: int) -> Cuts:
         if np.array_equal(moved, cuts):
             return cuts
         cuts = moved
-    warnings.warn(
+    notes.warn(
         f"method 'divisive' was stopped after {_MAX_ROUNDS:,} rounds with rates still moving; its fold may not "
         "be a local optimum.",
         stacklevel=2,

@@ -6,7 +6,6 @@ with their gains for each column, and the cuts that gain most are taken, as the 
 proportion to I(X;C)) split the budget beforehand; what a column cannot use goes to columns that can.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -14,7 +13,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold import baselines, checks
+from vocabfold import baselines, checks, notes
 from vocabfold.errors import InputError
 from vocabfold.order import Curve
 from vocabfold.solve import dynamic
@@ -87,7 +86,7 @@ class Tuning:
     def _warn(self, n_shards: int, n_ids: int) -> None:
         epsilon = float(self.epsilon)
         if n_shards > epsilon * n_ids:
-            warnings.warn(
+            notes.warn(
                 f"{n_shards:,} shards are more than epsilon x ids = {epsilon:g} x {n_ids:,}: method "
                 "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
                 "good the result is; give fewer shards.",

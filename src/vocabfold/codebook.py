@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
@@ -118,19 +117,12 @@ class Codebook(Sums):
         """Rows it was fitted on, by weight."""
         return in_rows(self.neg + self.pos, self.units_per_row)
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """A sha256 of the content: equal for equal content, whatever its order, engine or age."""
         from vocabfold.saving import digest
 
         return digest(self)
-
-    @cached_property
-    def _is_verified(self) -> bool:
-        from vocabfold.saving import verify
-
-        verify(self)
-        return True
 
     def verify(self) -> None:
         """Check that the values are those that the digest stands for.
@@ -144,7 +136,12 @@ class Codebook(Sums):
         CodebookError
             They are others.
         """
-        assert self._is_verified
+        from vocabfold.saving import verify
+
+        # Python 3.11 has a lock in cached properties, which a process never gets that was forked meanwhile.
+        if "is_verified" not in vars(self):
+            verify(self)
+            vars(self)["is_verified"] = True
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"indexes": {}}  # a pickle does without: they are made again

@@ -3,12 +3,22 @@
 Kernels are plain functions of arrays and numbers, so they also run with NUMBA_DISABLE_JIT=1.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+if hasattr(os, "register_at_fork"):
+    # A process that is forked while another thread compiles would wait for that thread, which it has not.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 def kernel(function: _Function) -> _Function:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -370,7 +370,14 @@ def load_counts(
         The folder is missing, damaged, changed by hand, or newer than this release.
     """
     session = None if spark is None else session_of(spark)
-    folder, header, origin = storage.load(path, storage.COUNTS)
+    limit = parse_memory(memory_limit)
+    return storage.load(path, storage.COUNTS, partial(_counts, session, limit))
+
+
+def _counts(
+    session: Any, limit: int | None, folder: Path, header: storage.Json, origin: storage.Origin
+) -> Counts:
+    """Return the counts of a header."""
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}
         numbers = {key: header[key] for key in ("units_per_row", "folds", "fold_seed", "neg", "pos")}
@@ -406,7 +413,7 @@ def load_counts(
         sources=origin.sources,
         fingerprints=origin.fingerprints,
         parts=(part,),
-        memory_limit=parse_memory(memory_limit),
+        memory_limit=limit,
     )
 
 

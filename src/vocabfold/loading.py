@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType
@@ -123,7 +124,11 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
     Every byte is read once and checked against its sha256. Nothing in a codebook is ever executed.
     """
     limit = parse_memory(memory_limit)
-    folder, header, origin = storage.load(path, storage.CODEBOOK)
+    return storage.load(path, storage.CODEBOOK, partial(_book, limit))
+
+
+def _book(limit: int | None, folder: Path, header: storage.Json, origin: storage.Origin) -> Codebook:
+    """Return the codebook of a header."""
     try:
         columns = {entry["name"]: _column(entry) for entry in header["columns"]}
         _require(len(columns) == len(header["columns"]) > 0, "columns")

@@ -165,8 +165,8 @@ def names(given: list[str] | None) -> list[str] | None:
         return [name for line in lines for row in line for name in row]
     except csv.Error as error:
         raise InputError(
-            f"{short(given)} cannot be read as names with commas between them ({error}); put a name with a comma, "
-            "a quote or a line end in it into double quotes."
+            f"{short(given)} cannot be read as names with commas between them ({error}); put a name with a "
+            "comma, a quote or a line end in it into double quotes."
         ) from None
 
 

@@ -11,6 +11,7 @@ from vocabfold.terminal import printable
 
 _PATIENCE = 2.0  # seconds before anything is shown
 _REFRESH = 0.2
+_shown = threading.Lock()  # one bar at a time: those of other threads, or of a step within a step, would mix
 _began = 0.0  # when the command began, if there is one: its steps together are what takes long
 
 
@@ -38,18 +39,22 @@ def track(items: Sequence[str], what: str, fraction: Callable[[], float] = lambd
         TextColumn("left"),
         console=Console(stderr=True),
         transient=True,
+        redirect_stdout=False,  # what other threads print would go to stderr
     )
     task = bar.add_task(printable(what), total=len(items))
-    done, finished = 0, threading.Event()
+    done, finished, is_shown = 0, threading.Event(), False
 
     def watch() -> None:
         # A task may take several queries: then what is done does not become less, but it takes longer.
+        nonlocal is_shown
         shown = 0.0
         wait = max(0.0, _PATIENCE - (time.monotonic() - _began if _began else 0.0))
         while not finished.wait(wait):
             shown = max(shown, done + min(fraction(), 1.0))
             bar.update(task, completed=shown)
-            bar.start()
+            is_shown = is_shown or _shown.acquire(blocking=False)
+            if is_shown:
+                bar.start()
             wait = _REFRESH
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -64,3 +69,5 @@ def track(items: Sequence[str], what: str, fraction: Callable[[], float] = lambd
         finished.set()
         watcher.join()
         bar.stop()
+        if is_shown:
+            _shown.release()

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -46,6 +46,7 @@ _BEGIN = re.compile(rb'{\s*"format": "(vocabfold \w+)",\s*"version": (\d{1,9})\b
 _END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
 
 Json = dict[str, Any]
+Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True)
@@ -151,10 +152,7 @@ def _group_size(first: pa.ChunkedArray) -> int:
 def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], origin: Origin) -> None:
     """Write a folder, replacing one of the same kind; `fill` adds the files and returns the header."""
     folder = _folder(path)
-    is_new = False
     try:
-        is_new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder):
             _check_replaceable(folder, layout)
             _write(folder, layout, fill, origin)
@@ -164,10 +162,6 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
         if checks.is_disk_full(error):
             raise InputError(f"the disk is full: {folder} is as it was before.") from error
         raise InputError(f"{folder} cannot be written: {checks.reason(error)}.") from error
-    finally:
-        if is_new:
-            with suppress(OSError):
-                folder.rmdir()  # if nothing was saved to it
 
 
 def check_place(path: str | os.PathLike[str], layout: Layout, *, overwrite: bool) -> None:
@@ -183,27 +177,34 @@ def check_place(path: str | os.PathLike[str], layout: Layout, *, overwrite: bool
         _check_replaceable(folder, layout)
 
 
-def load(path: str | os.PathLike[str], layout: Layout) -> tuple[Path, Json, Origin]:
-    """Return a folder, its header and its origin, after checking that every byte is the one written."""
+def load(path: str | os.PathLike[str], layout: Layout, build: Callable[[Path, Json, Origin], Loaded]) -> Loaded:
+    """Return what `build` makes of a folder, its header and its origin; every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header
     while True:
-        content = None
+        before = None
         try:
             if not file.is_file():
                 raise _absent(folder, layout)
+            before = _stamp(file)
             content = _content(file)
             header = _parse(file, content, layout)
             for entry in _entries(file, header):
                 _check_file(folder / entry["name"], entry)
-            return folder, header, _origin(folder, content)
+            return build(folder, header, _origin(folder, content))
         except (CodebookError, OSError) as error:
-            # If the header has changed meanwhile, someone was saving: what counts is the new one.
-            if content is not None and file.is_file() and _content(file) != content:
+            # If the header has been replaced meanwhile, someone was saving: what counts is the new one.
+            if before is not None and file.is_file() and _stamp(file) != before:
                 continue
             if isinstance(error, CodebookError):
                 raise
             raise CodebookError(f"{folder} cannot be read: {checks.reason(error)}.") from error
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Return what a file is told by from one that took its place, even one of the same content."""
+    found = file.stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: Origin) -> None:
@@ -233,19 +234,48 @@ def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other writers out of a folder; the lock goes with the process that holds it."""
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Make a folder, and keep other writers out of it; one that was new and stays empty is removed again.
+
+    That happens under the lock, too: else it could be the folder of a writer who has just begun.
+    """
+    is_new = not folder.exists()
+    descriptor = _lock(folder)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
-    except BlockingIOError as error:
-        raise InputError(
-            f"{folder} is being saved by someone else; wait for that, or save elsewhere."
-        ) from error
     finally:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()  # if nothing was saved to it
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # which closing is not, if a process was forked meanwhile
+            os.close(descriptor)
+
+
+def _lock(folder: Path) -> int | None:
+    """Make a folder, open and lock it; the lock goes with the process that holds it."""
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if fcntl is None:
+                return None
+            descriptor = os.open(folder, os.O_RDONLY)
+        except (FileExistsError, FileNotFoundError):
+            if os.path.lexists(folder) or not folder.parent.exists():
+                raise
+            continue  # someone who gave up has just removed it
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held the lock before may have removed the folder.
+            if folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat()):
+                return descriptor
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise InputError(
+                f"{folder} is being saved by someone else; wait for that, or save elsewhere."
+            ) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
         os.close(descriptor)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold import information
+from vocabfold import information, notes
 from vocabfold.budget import BY_VALUE, Tuning
 from vocabfold.errors import InputError
 from vocabfold.folding import find_cuts
@@ -111,14 +110,12 @@ class Trials:
         """Run a task; what it warns of, and why it cannot be run, is in the note."""
         fold = self._by_value if task.method in BY_VALUE else self._by_rate
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UserWarning)
+            with notes.taking() as said:
                 size, kept, loss, seconds = fold(task, when_folded)
         except InputError as error:
             return Outcome(note=str(error))
         except MemoryError:
             return Outcome(note="there is not enough memory for it.")
-        said = [str(warning.message) for warning in caught if warning.category is UserWarning]
         gap = max(0.0, loss - self._least(task.budget))
         return Outcome(size, kept, loss, gap, seconds, said[0] if said else "")
 

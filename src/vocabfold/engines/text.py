@@ -97,8 +97,8 @@ class Separated:
             ends = {end for path in paths if (end := _first_line(path)[1])}
             if len(ends) > 1:
                 raise InputError(
-                    f"{paths[0]} and others have different ends of lines, and a name with one in it: write them "
-                    "alike, or rename the column."
+                    f"{paths[0]} and others have different ends of lines, and a name with one in it: write "
+                    "them alike, or rename the column."
                 )
             self._line_end = "".join(ends)
 

@@ -9,7 +9,6 @@ of their values, and each budget is judged by these sums. The other methods are 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vocabfold import notes
 from vocabfold.budget import BY_VALUE
 from vocabfold.building import Built
 from vocabfold.codebook import Codebook
@@ -63,8 +63,7 @@ def sweep(
     """
     check_counts(book, counts)
     n_steps = steps or (_FEW_STEPS if book.settings["method"] in _SLOW else MOST_STEPS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the caller's budget had its warnings when it was fitted
+    with notes.taking():  # the caller's budget had its warnings when it was fitted
         fitting = _fit_all if book.settings["method"] in BY_VALUE else _sum_all
         found = fitting(book, counts, new_rows, n_steps)
     chosen = next(step for step in found if step.budget == book.budget)

@@ -1,0 +1,31 @@
+"""Warnings of a method, which whoever tries many methods takes as notes.
+
+Python's own `catch_warnings` would take those of all threads, and its filters may stay if two use it at once.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_taken: ContextVar[list[str] | None] = ContextVar("taken", default=None)
+
+
+def warn(text: str, stacklevel: int) -> None:
+    """Warn, or add to the notes that are taken in this thread."""
+    notes = _taken.get()
+    if notes is None:
+        warnings.warn(text, stacklevel=stacklevel + 1)
+    else:
+        notes.append(text)
+
+
+@contextmanager
+def taking() -> Iterator[list[str]]:
+    """Yield the notes, to which whatever is warned of in this thread is added."""
+    notes: list[str] = []
+    token = _taken.set(notes)
+    try:
+        yield notes
+    finally:
+        _taken.reset(token)
