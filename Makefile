@@ -15,11 +15,13 @@ PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist wor
 # and what needs real ones is left out.
 FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
 	transform-37m spark page $(if $(DATA),methods honest)
+# What `make harden` runs: scripts in harden/, whose logs and rows are kept in harden/runs/.
+HARDEN = answers overflow crash artefacts memory determinism concurrency hostile fuzz long_run covered mutants supply
 DATA_OPTION = $(if $(DATA),--data $(DATA))
 CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check full bench figures setup-system docs format clean
+.PHONY: help demo test check full bench figures harden setup-system docs format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +66,10 @@ bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
 
 figures: $(FIGURES:%=build/figures/%) ## the benchmarks at full size, hours; stopped, it goes on where it was
 	rm -r build/figures
+
+harden: setup-system $(VENV)/.harden ## faults, load and bad input at full size, hours; docs/reliability.md has the results
+	@failed=; for check in $(HARDEN); do echo "$$check"; $(BIN)/python -m harden.$$check || failed="$$failed $$check"; done; \
+	$(BIN)/python -m harden.report; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 setup-system: ## install what tests need beside Python: Java for Spark, Chromium for the report (Debian's packages)
 	@$(call INSTALL,tests/java.py,openjdk-17-jre-headless,Java 17 or newer,on Spark)
@@ -127,6 +133,10 @@ $(VENV)/.demo: $(VENV)/.core pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core pyproject.toml
 	$(PIP) install --editable '.[test]'
+	touch $@
+
+$(VENV)/.harden: $(VENV)/.test pyproject.toml
+	$(PIP) install --editable '.[harden]'
 	touch $@
 
 $(BENCH_VENV)/.bench: BIN = $(BENCH_VENV)/bin
