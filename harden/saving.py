@@ -5,6 +5,7 @@ all of its time goes into the task itself. Before it, its place holds the old co
 must hold the old or the new, and once a task has come to its end, nothing else may be anywhere.
 """
 
+import gc
 import hashlib
 import os
 import shutil
@@ -22,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import typer.main
 
 import vocabfold as vf
 from vocabfold import cli
@@ -101,9 +103,11 @@ def ground() -> Iterator[tuple[Path, Path, dict[str, Task]]]:
         temporary = root / "temporary"
         temporary.mkdir()
         use_temporary(temporary)
+        gc.freeze()  # children need not look through what is here
         try:
             yield root / "place", temporary, found
         finally:
+            gc.unfreeze()
             use_temporary(Path(before))
 
 
@@ -171,6 +175,9 @@ def _rows(path: Path, seed: int) -> Path:
     }
     pq.write_table(pa.table(columns), path)
     return path
+
+
+typer.main.get_command = cache(typer.main.get_command)  # it takes as long as the saving
 
 
 def run_command(words: list[str]) -> None:
