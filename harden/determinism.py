@@ -1,9 +1,10 @@
 """Determinism: the same rows, the same codebook, whatever happens on the way.
 
 The same rows are given fifty times in another order and form: as pandas, polars, Arrow, CSV, Parquet or a
-relation of DuckDB; in other chunks (record batches, row groups, files), with other numbers of threads and other memory
-limits; as shards that are counted apart, saved, loaded and added in any order; in fresh processes with another
-PYTHONHASHSEED; and on Spark. They are fitted in settings of either aim, with and without weights and folds.
+relation of DuckDB; in other chunks (record batches, row groups, files), with other numbers of threads and other
+memory limits; as shards that are counted apart, saved, loaded and added in any order; in fresh processes with
+another PYTHONHASHSEED; and, five times, as each takes a minute, on Spark. They are fitted in settings of either
+aim, with and without weights and folds.
 
 `digests` is the largest number of different results that a setting has, digest and figures: 1 if nothing shows.
 `files` is the same for the bytes of the folders that are saved, of counts and codebook; on Spark, whose workers
@@ -74,7 +75,7 @@ def run(small: bool) -> Iterator[Row]:
         yield _encoded(rows, 1 + repeats)
         if not small:  # each takes seconds to begin
             yield _in_processes(rows, expected, repeats)
-            yield _on_spark(rows, expected, repeats)
+            yield _on_spark(rows, expected, 5)
 
 
 def generated(n_rows: int) -> Rows:
