@@ -1,13 +1,13 @@
 """Wrong answers: folds against the definition, and the laws of the tests with far more examples.
 
-Ten thousand random tables of counts of every awkward kind: ties, zeros, one class, copies, proportional counts,
-rates that differ in their last digit, counts up to 10**12, totals of 2**53. Each is folded by `exact` and by
-`dynamic`, at sizes inside and at the ends of what is possible, and asked for its curve; several columns are
-folded within one budget. The judge is `tests/reference.py`: the programme as defined, with 60 digits, and all
-splits of a budget. What is compared is the objective, computed by the judge from the ids that came back, never
-cuts. `largest` is the largest difference found, as a share of I(X;C); above 1e-12 it is a failure, and so are
-a `gap` above 1e-12 nats, another size than the one asked for, an id out of range, and ids that do not rise with
-the rate.
+More than ten thousand random tables of counts of every awkward kind: ties, zeros, one class, copies, mirror
+images, proportional counts, rates that differ in their last digit, counts up to 10**12, totals of 2**53. Each
+is folded by `exact` and by `dynamic`, at sizes inside and at the ends of what is possible, and asked for its
+curve; several columns are folded within one budget. The judge is `tests/reference.py`: the programme as
+defined, with 60 digits, and all splits of a budget. What is compared is the objective, computed by the judge
+from the ids that came back, never cuts. `largest` is the largest difference found, as a share of I(X;C);
+above 1e-12 it is a failure, and so are a `gap` above 1e-12 nats, another size than the one asked for, an id
+out of range, and ids that do not rise with the rate.
 
 The laws are the tests of `tests/` for which hypothesis looks for counterexamples: those of the numeric core run
 with so many times their own examples that there are 100,000 in all.
@@ -105,6 +105,12 @@ def full(rng: random.Random) -> Pairs:
     return [*pairs, (share, 0), (0, spare - share)] if rng.random() < 0.5 else [*pairs, (share, spare - share)]
 
 
+def mirrored(rng: random.Random) -> Pairs:
+    """Return each pair and its mirror image: cuts gain alike, and sizes lie inside edges of the convex hull."""
+    half = [(_of_any_size(rng, 10**6) + 1, _of_any_size(rng, 10**6)) for _ in range(rng.randint(1, 6))]
+    return [*half, *((pos, neg) for neg, pos in half)]
+
+
 def many(rng: random.Random) -> Pairs:
     """Return tens of distinct rates."""
     largest = rng.choice((20, 1000, 10**6))
@@ -119,6 +125,7 @@ FAMILIES: dict[Callable[[random.Random], Pairs], int] = {  # and how many tables
     near_rates: 1200,
     large: 1200,
     full: 1200,
+    mirrored: 1000,
     many: 200,
 }
 N_TABLES = 1000

@@ -125,7 +125,8 @@ def _shards(n: int) -> Row:
             assert whole is not None
             _same_counts(whole, *of_all)
             while _added(of_all, of_all) is not None:  # up to the limit, by doubling
-                of_all, whole = _added(of_all, of_all), (whole + whole).compacted()
+                of_all, whole = _added(of_all, of_all), whole + whole
+                whole = whole.compacted() if len(whole.parts) > 50 else whole
             _same_counts(whole, *of_all)
             _tried(tally, False, lambda a: a + a, whole)
             whole.save(folder)
