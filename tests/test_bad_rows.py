@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import gzip
+import os
 
 import duckdb
 import numpy as np
@@ -300,6 +301,28 @@ def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     refused(
         r"^t\.parquet is Parquet and a\.csv is CSV; give files of one format", ["t.parquet", _touch("a.csv")]
     )
+
+
+def test_paths_that_are_no_files_or_not_utf8(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    refused(r"pipe\.csv is no plain file; write the rows to a file first\.$", tmp_path / "pipe.csv")
+    refused(r"^/dev/zero is no plain file", "/dev/zero", preset="criteo")
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")
+    with open(name, "w") as file:
+        file.write("site,y\na,0\nb,1\n")
+    for given in (name, str(tmp_path / "*.csv").replace("*", "[!p]*")):
+        refused(r"^the path '.*udcff\.csv' is not UTF-8; rename it first\.$", given)
+
+
+def test_messages_are_one_line_however_long_and_hostile_a_name_is():
+    name = "\x1b[31m\n\x9b" + "x" * 2**20
+    table = TABLE.rename_columns([name, "n", "w", "y"])
+    refused(r"^column 'site' is not in the Arrow Table\. Columns: \\x1b\[31m\\n\\x9bxx", table, features=["site"])
+    with pytest.raises(vf.InputError) as caught:
+        vf.count(table, "y", [name], weight=name)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 3000
+    assert str(caught.value).endswith("must hold numbers, got text.")
 
 
 def _touch(name):

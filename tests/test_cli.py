@@ -224,6 +224,21 @@ def test_every_option_of_count_reaches_it(vocabfold):
 def test_names_with_commas_are_quoted_as_in_csv():
     assert options.names(['a,"b,c"', "d"]) == ["a", "b,c", "d"]
     assert options.names(None) is None
+    assert options.names(['"a\r\nb",c']) == ["a\r\nb", "c"]
+    with pytest.raises(vf.InputError, match="cannot be read as names with commas between them .* double quotes"):
+        options.names(["x" * 200_000])
+
+
+def test_json_holds_no_characters_that_a_terminal_obeys(vocabfold):
+    name, value = "\x9b31m\u202e", "\x85\x1b]0;\x07\U000e0001 ü"
+    pq.write_table(pa.table({name: [value, "b"] * 3, "y": [0, 1, 1] * 2}), "t.parquet")
+    ok(vocabfold("fit", "t.parquet", "--label", "y", "-b", "4", "--aim", "information", "-o", "book"))
+    out = ok(vocabfold("inspect", "book", "--feature", name, "--json"))
+    assert out.replace("\n", "").isprintable()
+    assert "ü" in out
+    found = json.loads(out)
+    assert found["feature"] == name
+    assert value in [example for group in found["ids"] for example in group["examples"]]
 
 
 def test_every_option_of_fit_reaches_it(vocabfold, rows):

@@ -531,3 +531,16 @@ def test_many_counts_are_kept_on_disk_and_the_temporary_files_go(
     assert_equals_loop(total, rows + rows[:7])
     del total
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_of_a_csv_column_may_hold_the_end_of_a_line(tmp_path):
+    for end in ("\n", "\r\n", "\r"):
+        for name in ("a\nb", "a\r\nb", "a\rb"):
+            (tmp_path / "t.csv").write_bytes(f'"{name}",y{end}p,0{end}"q\r\n1\n",1{end}'.encode())
+            counts = vf.count(tmp_path / "t.csv", "y")
+            assert counts.features == (name,)
+            assert counts[name]["value"].to_pylist() == ["p", "q\r\n1\n"]
+    (tmp_path / "t.csv").write_bytes(b'"a\nb",y\r\np,0\r\n')
+    (tmp_path / "u.csv").write_bytes(b'"a\nb",y\np,1\n')
+    with pytest.raises(vf.InputError, match="different ends of lines, and a name with one in it"):
+        vf.count([tmp_path / "t.csv", tmp_path / "u.csv"], "y")
