@@ -69,6 +69,7 @@ def test_shards_of_all_columns_have_an_id_each_and_few_of_the_ids():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Tuning(epsilon=0.5, shards=2).check_shards([5, 5], 8)
+        Tuning(epsilon=0.5, shards=2).check_shards([5, 5], 10)
         Tuning(shards=1).check_shards([5, 5], 2)  # nothing is cut by shards
         Tuning(shards=3).check_shards([3, 2], 5)  # every rate has an id
 
@@ -182,6 +183,8 @@ def test_uniform_gives_what_one_cannot_use_to_the_others(n_rates, budget, sizes)
         ([3, 100, 100], [0.9, 0.1, 0.1], 11, [3, 4, 4]),
         ([1, 1], [0.0, 0.0], 5, [1, 1]),
         ([50, 1], [1e-30, 0.0], 5, [4, 1]),
+        ([9, 9, 9], [0.3, 1.0, 1.0], 4, [1, 2, 1]),  # what is left goes to the largest fraction
+        ([100] * 5, [0.6, 0.3, 1e-4, 1e-4, 1e-4], 12, [6, 3, 1, 1, 1]),
     ],
 )
 def test_by_information_is_proportional_within_what_columns_can_use(n_rates, informations, budget, sizes):
