@@ -43,6 +43,7 @@ EXTRAS: Mapping[str, list[str]] = PROJECT["optional-dependencies"]
 LEFT_OUT = ("lightgbm", "mypy", "playwright", "pyspark", "ruff")  # of the extra `test`
 INTERPRETERS = ("3.11", "3.12", "3.13", "3.14")
 EPOCH = "1577836800"  # a date for all files of an archive
+OURS = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")  # what no other environment may see
 HEAVY = ("numba", "numpy", "duckdb", "pyarrow", "rich", "typer", "sklearn", "scipy", "jinja2", "matplotlib")
 
 # The tests that lean on dependencies: engines, frames, kernels, the doors, the page, the plots.
@@ -57,7 +58,7 @@ class Failed(Exception):
 
 def command(*words: str | Path, folder: Path = ROOT, **environment: str) -> str:
     """Run a command without anything of this environment on its path, and return what it printed."""
-    kept = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    kept = {name: text for name, text in os.environ.items() if name not in OURS}
     done = subprocess.run(
         [str(word) for word in words],
         cwd=folder,
@@ -83,7 +84,7 @@ class Environment:
 
     def install(self, *requirements: str, pre: bool = False) -> None:
         """Install packages, or say in one line which could not be."""
-        options = ["--quiet", "--disable-pip-version-check", *(["--pre"] if pre else [])]
+        options = ["--quiet", "--disable-pip-version-check", "--no-compile", *(["--pre"] if pre else [])]
         command(self.python, "-m", "pip", "install", *options, *requirements)
 
     def versions(self, names: Sequence[str]) -> str:
@@ -349,14 +350,14 @@ def run(small: bool) -> Iterator[Row]:
             return
         yield from archives(tools, folder)
         wheel = next((folder / "dist").glob("*.whl"))
-        for archive in (wheel, next((folder / "dist").glob("*.tar.gz"))):
-            yield from installed(archive, folder)
+        yield from installed(wheel, folder)
         exact = [lowest(each) for each in direct()]
         yield from trial("lowest: the oldest packages that are allowed", folder / "lowest", wheel, exact, TESTS)
         yield from trial("newest: the newest packages", folder / "newest", wheel, direct(), TESTS)
         yield from trial(
             "pre-releases: the newest packages", folder / "pre", wheel, direct(), FEW_TESTS, pre=True
         )
+        yield from installed(next((folder / "dist").glob("*.tar.gz")), folder)
         yield from other_interpreters(folder, wheel)
         yield from audit(tools, folder / "newest")
     finally:
