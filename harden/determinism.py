@@ -211,8 +211,8 @@ def _found(counted: Counted, names: list[str], with_files: bool = True) -> Found
         of_files = _bytes(counts) if with_files else ""
         for of_book, options in FITTED.items():
             book = vf.fit(counts, BUDGET, **options)
+            files = of_files + _bytes(book) if with_files else ""  # which finds the digest on its way
             said = repr((*about, book.digest, book.columns, book.gap, book.bound, book.settings))
-            files = of_files + _bytes(book) if with_files else ""
             found[of_counts, of_book] = _hash(said.encode()), _hash(files.encode())
     return found
 
