@@ -5,6 +5,7 @@ import decimal
 import gzip
 import json
 import threading
+import time
 from pathlib import Path
 
 import duckdb
@@ -658,6 +659,24 @@ def test_a_damaged_file_leaves_nothing_behind(book, tmp_path, monkeypatch):
     refused(book, "in.parquet", r"^in.parquet cannot be read: ", out="out.parquet")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
     assert Path("out.parquet").read_text() == "old"
+
+
+def test_threads_of_one_column_count_its_unseen_values_together(book, monkeypatch):
+    class Slow(dict):
+        def get(self, *arguments):
+            found = super().get(*arguments)
+            time.sleep(0.01)
+            return found
+
+    table = arrow([row | {"site": "never seen"} for row in NEW]).select(book.features)
+    encoding.fill(book.indexes, book.store, book.features)
+    one, many = {}, Slow()
+    for piece, unseen in ((1000, one), (20, many)):  # each piece may be another thread's
+        monkeypatch.setattr(encoding, "_PIECE", piece)
+        monkeypatch.setattr(encoding.os, "cpu_count", lambda: 4)
+        encoding.encode(encoding.Encoder(book, book.indexes, encoding.offsets(book, False), unseen), table)
+    assert one["site"] == len(NEW)
+    assert one == many
 
 
 def test_of_two_who_write_one_file_one_gets_an_error(book, tmp_path):

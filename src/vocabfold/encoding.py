@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class Encoder:
     offsets: Mapping[str, int]  # what is added to the ids
     unseen: dict[str, int] = field(default_factory=dict)  # values that were not in the codebook
     strange: dict[str, int] = field(default_factory=dict)  # rows that were not counted in their fold
+    _lock: Lock = field(default_factory=Lock)
 
     def ids(self, name: str, values: pa.Array, folds: Ids | None = None) -> Ids:
         """Return the ids of values of a column, whose kind was checked before, in the folds of their rows."""
@@ -45,15 +47,19 @@ class Encoder:
         if isinstance(index, FoldedIndex):
             assert folds is not None
             ids, n_strange = index.resolve(ids, folds)
-            self.strange[name] = self.strange.get(name, 0) + n_strange
+            self._add(self.strange, name, n_strange)
         n_unseen = int((ids < 0).sum())
         if n_unseen:
-            self.unseen[name] = self.unseen.get(name, 0) + n_unseen
+            self._add(self.unseen, name, n_unseen)
             is_unseen = ids < 0
             ids = self.book.resolved(name, ids, values)
             if isinstance(index, FoldedIndex):
                 ids[is_unseen] = index.others[folds[is_unseen]]  # type: ignore[index]
         return ids + np.int32(self.offsets[name]) if self.offsets[name] else ids
+
+    def _add(self, sums: dict[str, int], name: str, n: int) -> None:
+        with self._lock:  # several threads look values of one column up
+            sums[name] = sums.get(name, 0) + n
 
     def _find(self, name: str, values: pa.Array) -> Ids:
         if pa.types.is_dictionary(values.type):
