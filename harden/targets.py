@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 import vocabfold as vf
 from harden.corpus import ODD_JSON, ODD_WORDS
-from vocabfold import storage
+from vocabfold import headers, storage
 from vocabfold.errors import VocabfoldError
 
 DONE, REFUSED = "done", "refused"
@@ -398,7 +398,7 @@ class Parsers:
             lambda: files.format_of([Path(text)]),
             lambda: files.find(text.replace("/", "").replace("**", "")),
             lambda: writing.format_of(writing.place(text)),
-            lambda: storage.check_place(text, storage.COUNTS, overwrite=False),
+            lambda: storage.check_place(text, headers.COUNTS, overwrite=False),
             lambda: vf.load(text),
             lambda: vf.load_counts(text),
             lambda: vf.count(self.table, LABEL, preset=text),

@@ -17,7 +17,7 @@ import pytest
 import vocabfold as vf
 from conftest import fold_counts
 from test_counting import FEATURES, arrow, sample
-from vocabfold import storage
+from vocabfold import headers, storage
 from vocabfold.temporary import TemporaryFolder
 
 
@@ -338,7 +338,7 @@ def test_no_link_is_followed_and_no_pipe_is_read(folder, name):
 
 
 def test_a_header_that_nobody_could_load_is_not_saved(folder, counts, monkeypatch):
-    monkeypatch.setattr(storage, "_MAX_HEADER", 100)
+    monkeypatch.setattr(headers, "MAX_BYTES", 100)
     with pytest.raises(vf.InputError, match=r"would have [\d,]+ bytes, and 100 are allowed; give fewer ids"):
         counts.save(folder.parent / "new")
     assert not (folder.parent / "new").exists()

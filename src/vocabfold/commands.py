@@ -54,9 +54,9 @@ def count(
 
     vocabfold count monday.parquet --label click -o monday
     """
-    from vocabfold import display, storage
+    from vocabfold import display, headers, storage
 
-    storage.check_place(out, storage.COUNTS, overwrite=force)
+    storage.check_place(out, headers.COUNTS, overwrite=force)
     counts = vf.count(
         data,
         label,
@@ -90,9 +90,9 @@ def merge(
 
     vocabfold merge monday tuesday -o both
     """
-    from vocabfold import display, storage
+    from vocabfold import display, headers, storage
 
-    storage.check_place(out, storage.COUNTS, overwrite=force)
+    storage.check_place(out, headers.COUNTS, overwrite=force)
     merged = _load_counts(counts, memory)
     merged.save(out)
     display.counts(out, vf.load_counts(out, memory_limit=memory), as_json)  # grouped by now
@@ -141,10 +141,10 @@ def fit(
 
     vocabfold fit 'days/*.parquet' --label click --budget 10k -o book --train-out train.parquet
     """
-    from vocabfold import display, storage
+    from vocabfold import display, headers, storage
     from vocabfold.fitting import check_options
 
-    storage.check_place(out, storage.CODEBOOK, overwrite=force)
+    storage.check_place(out, headers.CODEBOOK, overwrite=force)
     for_fit: dict[str, Any] = {
         "aim": aim,
         "method": method,
@@ -517,7 +517,7 @@ def _given(values: dict[str, Any]) -> str | None:
 
 
 def _are_counts(data: list[str]) -> list[bool]:
-    from vocabfold.storage import COUNTS
+    from vocabfold.headers import COUNTS
 
     return [os.path.exists(os.path.join(path, COUNTS.header)) for path in data]  # a name may be too long
 

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vocabfold import checks, storage, unpacking
+from vocabfold import checks, headers, storage, unpacking
 from vocabfold.cluster.tables import ClusterPart, ClusterTable
 from vocabfold.cluster.writing import write
 from vocabfold.engines.duckdb import Engine, parquet, parse_memory
@@ -290,7 +290,7 @@ class Counts:
         Whatever was loaded from a folder that is replaced, and sums of it, must be loaded again.
         """
 
-        def fill(saver: storage.Saver) -> storage.Json:
+        def fill(saver: storage.Saver) -> headers.Json:
             schemas = {name: _schema(kind, self.folds) for name, kind in self.kinds.items()}
             if self.cluster:
                 frame = self.cluster.frame(by_fold=True)
@@ -315,7 +315,7 @@ class Counts:
             }
 
         origin = storage.Origin(self.sources, self.fingerprints)
-        storage.save(path, storage.COUNTS, fill, origin)
+        storage.save(path, headers.COUNTS, fill, origin)
 
     def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, int]]:
         """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
@@ -371,11 +371,11 @@ def load_counts(
     """
     session = None if spark is None else session_of(spark)
     limit = parse_memory(memory_limit)
-    return storage.load(path, storage.COUNTS, partial(_counts, session, limit))
+    return storage.load(path, headers.COUNTS, partial(_counts, session, limit))
 
 
 def _counts(
-    session: Any, limit: int | None, folder: Path, header: storage.Json, origin: storage.Origin
+    session: Any, limit: int | None, folder: Path, header: headers.Json, origin: storage.Origin
 ) -> Counts:
     """Return the counts of a header."""
     try:
@@ -395,7 +395,7 @@ def _counts(
     except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
         is_valid = False
     if not is_valid:
-        raise CodebookError(f"{folder / storage.COUNTS.header} is not valid: a field is missing or absurd.")
+        raise CodebookError(f"{folder / headers.COUNTS.header} is not valid: a field is missing or absurd.")
     files = {
         column["name"]: storage.tables(folder, column["files"], _schema(column["type"], numbers["folds"]))
         for column in header["columns"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vocabfold import storage, unpacking
+from vocabfold import headers, storage, unpacking
 from vocabfold.codebook import UNSEEN, Codebook
 from vocabfold.columns import BookColumn, schema_of
 from vocabfold.counts import FRACTIONS, MAX_UNITS
@@ -124,10 +124,10 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
     Every byte is read once and checked against its sha256. Nothing in a codebook is ever executed.
     """
     limit = parse_memory(memory_limit)
-    return storage.load(path, storage.CODEBOOK, partial(_book, limit))
+    return storage.load(path, headers.CODEBOOK, partial(_book, limit))
 
 
-def _book(limit: int | None, folder: Path, header: storage.Json, origin: storage.Origin) -> Codebook:
+def _book(limit: int | None, folder: Path, header: headers.Json, origin: storage.Origin) -> Codebook:
     """Return the codebook of a header."""
     try:
         columns = {entry["name"]: _column(entry) for entry in header["columns"]}
@@ -168,7 +168,7 @@ def _book(limit: int | None, folder: Path, header: storage.Json, origin: storage
             raise
         detail = f"the field {error}" if isinstance(error, KeyError) else str(error)
         raise CodebookError(
-            f"{folder / storage.CODEBOOK.header} is not valid: {detail} is missing or absurd."
+            f"{folder / headers.CODEBOOK.header} is not valid: {detail} is missing or absurd."
         ) from error
     return book
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from vocabfold import storage
+from vocabfold import headers, storage
 from vocabfold.cluster.store import ClusterStore
 from vocabfold.codebook import Codebook
 from vocabfold.columns import digest_of, facts_of, hash_of_rows, schema_of, sorted_by_value
@@ -16,7 +16,7 @@ from vocabfold.progress import track
 def save(book: Codebook, path: str | os.PathLike[str]) -> None:
     """Write a codebook to a folder, as `docs/format.md` says."""
 
-    def fill(saver: storage.Saver) -> storage.Json:
+    def fill(saver: storage.Saver) -> headers.Json:
         if isinstance(book.store, ClusterStore):
             files = book.store.write(saver)
         else:
@@ -44,7 +44,7 @@ def save(book: Codebook, path: str | os.PathLike[str]) -> None:
             "columns": columns,
         }
 
-    storage.save(path, storage.CODEBOOK, fill, storage.Origin(book.sources, book.fingerprints))
+    storage.save(path, headers.CODEBOOK, fill, storage.Origin(book.sources, book.fingerprints))
 
 
 def digest(book: Codebook) -> str:

@@ -7,16 +7,13 @@ header ends with a sha256 of itself. `docs/format.md` is the specification.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import io
 import json
 import os
 import re
 import secrets
 import shutil
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -27,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import vocabfold
-from vocabfold import checks, unpacking
+from vocabfold import checks, headers, unpacking
 from vocabfold.errors import CodebookError, InputError
 
 try:
@@ -37,30 +34,10 @@ except ImportError:  # Windows: two writers at once are not kept apart there
 
 _SAMPLE = 2**11  # rows of the first row group, by which the size of the others is chosen:
 _ROW_GROUP, _GROUP_BYTES = 2**18, 2**25  # at most so many rows, and about so many bytes of text
-_MAX_HEADER = 2**28  # bytes
 _PROVENANCE = "provenance.json"
-_FILE = re.compile(r"\d{3,}-[0-9a-f]{16}\.parquet")
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_BEGIN = re.compile(rb'{\s*"format": "(vocabfold \w+)",\s*"version": (\d{1,9})\b')
-_END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
 
-Json = dict[str, Any]
 Loaded = TypeVar("Loaded")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What a kind of folder is called, and the version that this release writes."""
-
-    noun: str
-    header: str
-    version: int = 1
-
-    @property
-    def format(self) -> str:
-        """What the header says that it is."""
-        return f"vocabfold {self.header.removesuffix('.json')}"
 
 
 @dataclass(frozen=True)
@@ -72,18 +49,14 @@ class Origin:
     saved: str | None = None  # when, if it was
 
 
-CODEBOOK = Layout("codebook", "codebook.json")
-COUNTS = Layout("table of counts", "counts.json")
-
-
 class Saver:
     """A folder that is being written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.files: list[Json] = []
+        self.files: list[headers.Json] = []
 
-    def add(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Json:
+    def add(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> headers.Json:
         """Write a table to a file, and return its entry in the header."""
         is_text = schema.field("value").type == pa.string()
         n_rows = 0
@@ -111,13 +84,13 @@ class Saver:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def take(self, path: Path) -> Json:
+    def take(self, path: Path) -> headers.Json:
         """Take in a file that someone else wrote aside, and return its entry in the header."""
         with pq.ParquetFile(path) as opened:
             n_rows = opened.metadata.num_rows
         return self._listed(path, n_rows)
 
-    def _listed(self, path: Path, n_rows: int) -> Json:
+    def _listed(self, path: Path, n_rows: int) -> headers.Json:
         number = f"{len(self.files):03}"
         name, n_bytes, digest = _finish(path, self.folder, lambda digest: f"{number}-{digest[:16]}.parquet")
         self.files.append({"name": name, "rows": n_rows, "bytes": n_bytes, "sha256": digest})
@@ -149,7 +122,9 @@ def _group_size(first: pa.ChunkedArray) -> int:
     return max(_SAMPLE, min(_ROW_GROUP, _SAMPLE * _GROUP_BYTES // max(n_bytes, 1)))
 
 
-def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], Json], origin: Origin) -> None:
+def save(
+    path: str | os.PathLike[str], layout: headers.Layout, fill: Callable[[Saver], headers.Json], origin: Origin
+) -> None:
     """Write a folder, replacing one of the same kind; `fill` adds the files and returns the header."""
     folder = _folder(path)
     try:
@@ -164,7 +139,7 @@ def save(path: str | os.PathLike[str], layout: Layout, fill: Callable[[Saver], J
         raise InputError(f"{folder} cannot be written: {checks.reason(error)}.") from error
 
 
-def check_place(path: str | os.PathLike[str], layout: Layout, *, overwrite: bool) -> None:
+def check_place(path: str | os.PathLike[str], layout: headers.Layout, *, overwrite: bool) -> None:
     """Refuse a folder that could not be saved to, or that holds anything, before the work is done."""
     folder = _folder(path)
     checks.folder(folder.parent)
@@ -177,7 +152,9 @@ def check_place(path: str | os.PathLike[str], layout: Layout, *, overwrite: bool
         _check_replaceable(folder, layout)
 
 
-def load(path: str | os.PathLike[str], layout: Layout, build: Callable[[Path, Json, Origin], Loaded]) -> Loaded:
+def load(
+    path: str | os.PathLike[str], layout: headers.Layout, build: Callable[[Path, headers.Json, Origin], Loaded]
+) -> Loaded:
     """Return what `build` makes of a folder, its header and its origin; every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header
@@ -187,9 +164,9 @@ def load(path: str | os.PathLike[str], layout: Layout, build: Callable[[Path, Js
             if not file.is_file():
                 raise _absent(folder, layout)
             before = _stamp(file)
-            content = _content(file)
-            header = _parse(file, content, layout)
-            for entry in _entries(file, header):
+            content = headers.content(file)
+            header = headers.parse(file, content, layout)
+            for entry in headers.entries(file, header):
                 _check_file(folder / entry["name"], entry)
             return build(folder, header, _origin(folder, content))
         except (CodebookError, OSError) as error:
@@ -207,22 +184,22 @@ def _stamp(file: Path) -> tuple[int, int]:
     return found.st_ino, found.st_mtime_ns
 
 
-def _write(folder: Path, layout: Layout, fill: Callable[[Saver], Json], origin: Origin) -> None:
+def _write(folder: Path, layout: headers.Layout, fill: Callable[[Saver], headers.Json], origin: Origin) -> None:
     """Add the new files, put the new header in its place, remove the old files."""
     saver = Saver(folder)
     try:
-        header = _signed({"format": layout.format, "version": layout.version, **fill(saver)})
-        if len(header) > _MAX_HEADER:
+        header = headers.signed({"format": layout.format, "version": layout.version, **fill(saver)})
+        if len(header) > headers.MAX_BYTES:
             raise InputError(
-                f"the header of {folder} would have {len(header):,} bytes, and {_MAX_HEADER:,} are allowed; "
-                "give fewer ids or columns."
+                f"the header of {folder} would have {len(header):,} bytes, and {headers.MAX_BYTES:,} are "
+                "allowed; give fewer ids or columns."
             )
         _put(folder, header, layout.header)
     except BaseException:
         _remove(folder, keep=_listed(folder, layout))  # by the header in place, be it the old or the new
         raise
     about = {
-        "header": _sha256(header),  # of another header, it would not count
+        "header": headers.sha256(header),  # of another header, it would not count
         **asdict(origin),
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "vocabfold": vocabfold.__version__,
@@ -291,7 +268,7 @@ def _folder(path: str | os.PathLike[str]) -> Path:
     return Path(str(path)[len("file://") :] if address else path).expanduser()
 
 
-def _absent(folder: Path, layout: Layout) -> CodebookError:
+def _absent(folder: Path, layout: headers.Layout) -> CodebookError:
     """Say why a folder is not what was asked for."""
     if not folder.exists():
         return CodebookError(f"there is no folder {str(folder)!r}.")
@@ -299,7 +276,7 @@ def _absent(folder: Path, layout: Layout) -> CodebookError:
         return CodebookError(f"{folder} is a file; a {layout.noun} is a folder.")
     if folder.name == layout.header:
         return CodebookError(f"{folder} is the header; give its folder, {str(folder.parent)!r}.")
-    for other, remedy in ((COUNTS, "vf.load_counts"), (CODEBOOK, "vf.load")):
+    for other, remedy in ((headers.COUNTS, "vf.load_counts"), (headers.CODEBOOK, "vf.load")):
         if other is not layout and (folder / other.header).exists():
             return CodebookError(f"{folder} holds a {other.noun}; load it with {remedy}.")
     return CodebookError(f"{folder} holds no {layout.noun}: there is no {layout.header} in it.")
@@ -336,7 +313,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _check_replaceable(folder: Path, layout: Layout) -> None:
+def _check_replaceable(folder: Path, layout: headers.Layout) -> None:
     """Refuse a folder with anything in it that is not ours."""
     names = {entry.name for entry in folder.iterdir()}
     strange = {name for name in names if not (_is_ours(name) or name in (layout.header, _PROVENANCE))}
@@ -347,20 +324,20 @@ def _check_replaceable(folder: Path, layout: Layout) -> None:
         )
 
 
-def _listed(folder: Path, layout: Layout) -> set[str]:
+def _listed(folder: Path, layout: headers.Layout) -> set[str]:
     """Return the files that the header in place lists: all, if it cannot be read."""
     if not (folder / layout.header).exists():
         return set()
     try:
         file = folder / layout.header
-        header = _parse(file, _content(file), layout)
-        return {entry["name"] for entry in _entries(folder, header)}
+        header = headers.parse(file, headers.content(file), layout)
+        return {entry["name"] for entry in headers.entries(folder, header)}
     except (OSError, CodebookError):
-        return {entry.name for entry in folder.iterdir() if _FILE.fullmatch(entry.name)}
+        return {entry.name for entry in folder.iterdir() if headers.FILE.fullmatch(entry.name)}
 
 
 def _is_ours(name: str) -> bool:
-    return bool(_FILE.fullmatch(name) or _UNFINISHED.fullmatch(name))
+    return bool(headers.FILE.fullmatch(name) or _UNFINISHED.fullmatch(name))
 
 
 def _remove(folder: Path, keep: set[str]) -> None:
@@ -372,77 +349,8 @@ def _remove(folder: Path, keep: set[str]) -> None:
                 entry.unlink(missing_ok=True)
 
 
-def _signed(header: Mapping[str, Any]) -> bytes:
-    """Return the header as bytes, its own sha256 in the last line."""
-    text = json.dumps(header, indent=2, ensure_ascii=False, allow_nan=False)
-    body = text.removesuffix("\n}").encode() + b",\n"
-    return body + f'  "sha256": "{_sha256(body)}"\n}}\n'.encode()
-
-
-def _parse(file: Path, content: bytes, layout: Layout) -> Json:
-    """Return the header, if it is one, not newer than this release, and signed: nothing else is parsed."""
-    begin = _BEGIN.match(content)
-    if not begin or begin[1].decode() != layout.format:
-        raise CodebookError(f"{file} is damaged, or not the header of a {layout.noun}.")
-    if int(begin[2]) > layout.version:
-        raise CodebookError(
-            f"{file} has format version {int(begin[2])}; this release reads up to {layout.version}: "
-            "upgrade vocabfold."
-        )
-    end = _END.search(content, max(0, len(content) - 128))
-    if not end or end.end() < len(content) or _sha256(content[: end.start()]) != end[1].decode():
-        raise CodebookError(f"{file} is damaged or was changed by hand: its sha256 does not match.")
-    try:
-        header = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise CodebookError(f"{file} is not valid: it is no JSON.") from error
-    return dict(header)
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _entries(file: Path, header: Json) -> Iterator[Json]:
-    """Yield the files that a header lists; their names cannot lead out of the folder."""
-    try:
-        for column in header["columns"]:
-            for entry in column["files"]:
-                kinds = {"name": str, "rows": int, "bytes": int, "sha256": str}
-                if not all(type(entry[key]) is kind for key, kind in kinds.items()):
-                    raise TypeError
-                if not _FILE.fullmatch(entry["name"]):
-                    raise ValueError
-                yield entry
-    except (KeyError, TypeError, ValueError):
-        raise CodebookError(f"{file} is not valid: its list of files cannot be read.") from None
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a plain file of a folder: no link, which may lead out of it, and no pipe, which may never end."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | _PLAIN)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
-            raise CodebookError(f"{path} is missing, or not a plain file.") from error
-        raise
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or path.is_symlink():
-            raise CodebookError(f"{path} is missing, or not a plain file.")
-        yield file
-
-
-def _content(path: Path) -> bytes:
-    """Return a header."""
-    with _opened(path) as file:
-        if os.fstat(file.fileno()).st_size > _MAX_HEADER:
-            raise CodebookError(f"{path} is larger than {_MAX_HEADER:,} bytes, so it is no header.")
-        return file.read(_MAX_HEADER)
-
-
-def _check_file(path: Path, entry: Json) -> None:
-    with _opened(path) as file:
+def _check_file(path: Path, entry: headers.Json) -> None:
+    with headers.opened(path) as file:
         n_bytes = os.fstat(file.fileno()).st_size
         if n_bytes != entry["bytes"]:
             raise CodebookError(f"{path} has {n_bytes:,} bytes instead of {entry['bytes']:,}: it is damaged.")
@@ -450,7 +358,7 @@ def _check_file(path: Path, entry: Json) -> None:
             raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
 
 
-def tables(folder: Path, entries: Sequence[Json], schema: pa.Schema) -> list[Path]:
+def tables(folder: Path, entries: Sequence[headers.Json], schema: pa.Schema) -> list[Path]:
     """Return the files of a column, after a look at their footers and the sizes of their pages."""
     paths: list[Path] = []
     for entry in entries:
@@ -476,8 +384,8 @@ def _origin(folder: Path, header: bytes) -> Origin:
     """Return what a folder was made from, if it says so: no id depends on it."""
     # A CodebookError is a ValueError.
     with suppress(OSError, ValueError, RecursionError, TypeError, KeyError):
-        found = json.loads(_content(folder / _PROVENANCE))
-        if found["header"] == _sha256(header):
+        found = json.loads(headers.content(folder / _PROVENANCE))
+        if found["header"] == headers.sha256(header):
             fingerprints = tuple(map(_texts, found["fingerprints"]))
             return Origin(_texts(found["sources"]), fingerprints, str(found["saved"]))
     return Origin()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from vocabfold import storage
+from vocabfold import headers, storage
 from vocabfold.cluster.tables import ClusterTable, n_rows, typed
 from vocabfold.cluster.writing import write
 from vocabfold.columns import schema_of, sum_of_words
@@ -126,7 +126,7 @@ class ClusterStore:
         sums = {row["feature"]: [int(row[f"word_{i}"]) for i in range(8)] for row in found.to_pylist()}
         return {name: sum_of_words(sums.get(i, [0] * 8)) for i, name in enumerate(self.built)}
 
-    def write(self, saver: storage.Saver) -> dict[str, list[storage.Json]]:
+    def write(self, saver: storage.Saver) -> dict[str, list[headers.Json]]:
         """Have the workers write the files of all columns, and return their entries in the header."""
         self.check()
         columns = {name: built.column for name, built in self.built.items()}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vocabfold import storage
+from vocabfold import headers, storage
 from vocabfold.cluster.tables import n_rows, sorted_by_value, typed
 from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, write_parquet
 from vocabfold.errors import InputError
@@ -31,13 +31,13 @@ def write(
     frame: Frame,
     kinds: Mapping[str, str],
     schemas: Mapping[str, pa.Schema],
-) -> dict[str, list[storage.Json]]:
+) -> dict[str, list[headers.Json]]:
     """Write the columns of a frame, sorted by value, and return the entries of their files.
 
     The frame has a feature, its value as text, and what else the schemas say; columns of one kind are written
     together.
     """
-    entries: dict[str, list[storage.Json]] = {}
+    entries: dict[str, list[headers.Json]] = {}
     names = list(kinds)
     written: dict[str, list[Path]] = {name: [] for name in names}
     expected = n_rows(session, frame, names)
