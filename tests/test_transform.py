@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -727,3 +728,16 @@ def test_no_rows_are_not_taken_for_those_of_an_empty_file(tmp_path):
     assert book.transform(rows.slice(0, 0)).num_rows == 0  # without a warning, which would be an error
     with pytest.warns(UserWarning, match="seems to be what the codebook was fitted on"):
         book.transform(rows)
+
+
+def test_a_column_that_fills_the_memory_is_loaded_alone():
+    sizes = {"large": 200, "huge": 300, "small": 5, "smaller": 4}
+    asked = []
+
+    def index_of(name):
+        asked.append(name)
+        return SimpleNamespace(nbytes=sizes[name])
+
+    groups = [(list(group), is_last) for group, is_last in encoding.loaded(list(sizes), index_of, room=100)]
+    assert groups == [(["large"], False), (["huge"], False), (["small", "smaller"], True)]
+    assert asked == list(sizes)

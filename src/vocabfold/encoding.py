@@ -156,9 +156,13 @@ def loaded(
     """Yield the columns in groups that fit into so many bytes, and whether a group is the last one."""
     while names:
         group: dict[str, AnyIndex] = {}  # the one before is no longer needed
+        n_bytes = 0
         for name in track(names, "loading the codebook"):
+            if n_bytes > room:  # one column is: another one would be loaded beside it, and in vain
+                break
             index = index_of(name)
-            if group and sum(held.nbytes for held in group.values()) + index.nbytes > room:
+            n_bytes += index.nbytes
+            if group and n_bytes > room:
                 break
             group[name] = index
         del index
