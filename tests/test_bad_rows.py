@@ -317,7 +317,9 @@ def test_paths_that_are_no_files_or_not_utf8(tmp_path):
 def test_messages_are_one_line_however_long_and_hostile_a_name_is():
     name = "\x1b[31m\n\x9b" + "x" * 2**20
     table = TABLE.rename_columns([name, "n", "w", "y"])
-    refused(r"^column 'site' is not in the Arrow Table\. Columns: \\x1b\[31m\\n\\x9bxx", table, features=["site"])
+    refused(
+        r"^column 'site' is not in the Arrow Table\. Columns: \\x1b\[31m\\n\\x9bxx", table, features=["site"]
+    )
     with pytest.raises(vf.InputError) as caught:
         vf.count(table, "y", [name], weight=name)
     assert str(caught.value).isprintable()

@@ -225,7 +225,9 @@ def test_names_with_commas_are_quoted_as_in_csv():
     assert options.names(['a,"b,c"', "d"]) == ["a", "b,c", "d"]
     assert options.names(None) is None
     assert options.names(['"a\r\nb",c']) == ["a\r\nb", "c"]
-    with pytest.raises(vf.InputError, match="cannot be read as names with commas between them .* double quotes"):
+    with pytest.raises(
+        vf.InputError, match="cannot be read as names with commas between them .* double quotes"
+    ):
         options.names(["x" * 200_000])
 
 
