@@ -1,4 +1,4 @@
-"""Hostile texts, names and values: what `harden.hostile` sends through every door, and `harden.fuzz` starts from."""
+"""Hostile texts, names and values: what `harden.hostile` sends through every door, and a start for fuzzing."""
 
 import datetime
 import math

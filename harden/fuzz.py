@@ -1,15 +1,15 @@
 """No traceback reaches a user, nothing hangs, nothing crashes: bytes by chance through every parser.
 
-Targets (`harden/targets.py`): the command line with odd words and files; CSV, TSV, JSON lines and Criteo's layout;
-damaged Parquet files; saved codebooks and counts that were changed and signed again; the words of options. Each
-runs in a process of its own, which is watched. A `failed` input is a `traceback` (any exception but our own, a
-message of several lines, an exit code beyond 2, control characters on a terminal), a `hang` (more than ten seconds
-of the processor or a minute in all, and again so in a new process) or a `crash` (the end of the process). Such
-inputs are kept in `build/fuzz`.
+Targets (`harden/targets.py`): the command line with odd words and files; CSV, TSV, JSON lines and Criteo's
+layout; damaged Parquet files; saved codebooks and counts that were changed and signed again; the words of
+options. Each runs in a process of its own, which is watched. A `failed` input is a `traceback` (any
+exception but our own, a message of several lines, an exit code beyond 2, control characters on a terminal),
+a `hang` (more than ten seconds of the processor or a minute in all, and again so in a new process) or a
+`crash` (the end of the process). Such inputs are kept in `build/fuzz`.
 
-atheris drives the targets by coverage where it is installed; otherwise seeded mutations of the same inputs do. At
-full size the targets share an hour (or FUZZ_SECONDS each). A row says how many inputs were tried, how many were
-taken (`done`) and how many were refused in one sentence (`refused`).
+atheris drives the targets by coverage where it is installed; otherwise seeded mutations of the same inputs
+do. At full size the targets share an hour (or FUZZ_SECONDS each). A row says how many inputs were tried,
+how many were taken (`done`) and how many were refused in one sentence (`refused`).
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """What `harden.fuzz` throws bytes at: each target turns bytes into input for one door, and uses what comes out.
 
-A target returns whether the input was taken (`DONE`) or refused in one sentence (`REFUSED`); any other exception,
-a message of several lines, an exit code beyond 2 or control characters on a terminal are raised as they are.
+A target returns whether the input was taken (`DONE`) or refused in one sentence (`REFUSED`); any other
+exception, a message of several lines, an exit code beyond 2 or control characters on a terminal are raised.
 Bytes are choices, too, so that a mutation of bytes is a mutation of a command line or of a saved folder.
 """
 
@@ -159,6 +159,7 @@ class Text:
         ]
 
     def __call__(self, data: bytes) -> str:
+        """Try one input."""
         choices = Choices(data)
         end, options = choices.of(self.names), choices.of(self.options)
         content = choices.rest()
@@ -217,6 +218,7 @@ class Parquet:
             self.seeds.append(sink.getvalue())
 
     def __call__(self, data: bytes) -> str:
+        """Try one input."""
         path = self.folder / "rows.parquet"
         path.write_bytes(data)
 
@@ -273,6 +275,7 @@ class Words:
         self.kept = {path.name for path in Path().iterdir()}
 
     def __call__(self, data: bytes) -> str:
+        """Try one input."""
         choices = Choices(data)
         words = list(choices.of(self.bases))
         for _ in range(choices.number(6)):
@@ -372,6 +375,7 @@ class Parsers:
         self.seeds = [bytes([i]) + text.encode() for i in range(len(self._doors(""))) for text in texts]
 
     def __call__(self, data: bytes) -> str:
+        """Try one input."""
         choices = Choices(data)
         which = choices.number(len(self._doors("")))
         text = choices.word() if choices.number(8) == 7 else choices.rest().decode("utf-8", "surrogateescape")
@@ -425,6 +429,7 @@ class Folders:
         self.seeds = [bytes([i, j, k, 7, 3, 1]) for i in range(3) for j in range(4) for k in (0, 5, 11)]
 
     def __call__(self, data: bytes) -> str:
+        """Try one input."""
         choices = Choices(data)
         name = choices.of(("counts", "book", "model"))
         files = dict(self.originals[name])
@@ -542,7 +547,7 @@ class Folders:
 
 
 def signed(header: dict[str, Any], *, is_book: bool) -> bytes:
-    """Return a header with its digest and sha256 as a writer would have them, as far as it still makes sense."""
+    """Return a header with its digest and sha256 as a writer would have them, if it still can."""
     header.pop("sha256", None)
     if is_book:
         with contextlib.suppress(Exception):

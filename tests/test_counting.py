@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import vocabfold as vf
 from conftest import fold_counts
 from reference import count_rows
+from vocabfold import counting
 
 SITES = ["a", "b", None, "", "nan", "NULL", " ", "None", "ä;\"'\n\t,", "\x00x", "💥", "a"]
 FEATURES = ["site", "number", "real", "flag", "day"]
@@ -544,3 +545,20 @@ def test_a_name_of_a_csv_column_may_hold_the_end_of_a_line(tmp_path):
     (tmp_path / "u.csv").write_bytes(b'"a\nb",y\np,1\n')
     with pytest.raises(vf.InputError, match="different ends of lines, and a name with one in it"):
         vf.count([tmp_path / "t.csv", tmp_path / "u.csv"], "y")
+
+
+def test_columns_of_wide_tables_are_counted_alike(tmp_path, monkeypatch):
+    n = 60
+    columns = {f"c{i}": [f"{j % (2 + i)}" if j % 9 else None for j in range(n)] for i in range(5)}
+    columns |= {"x": [j % 4 / 2 for j in range(n)], "d": [datetime.date(1, 1, 1 + j % 3) for j in range(n)]}
+    table = pa.table(columns | {"w": [0.5 * (j % 3) for j in range(n)], "y": ["no", "yes", None] * 20})
+    pq.write_table(table, tmp_path / "t.parquet")
+    options = {"weight": "w", "positive": "yes", "drop_null_labels": True, "folds": 3}
+    sources = (table, tmp_path / "t.parquet")
+    plain = [vf.count(data, "y", list(columns), **options) for data in sources]
+    monkeypatch.setattr(counting, "_MANY_COLUMNS", 3)
+    monkeypatch.setattr(counting, "_STAGED", 2)
+    for data, expected in zip(sources, plain, strict=True):
+        found = vf.count(data, "y", list(columns), **options)
+        for name in columns:
+            assert found[name].equals(expected[name])

@@ -8,6 +8,8 @@ A Spark frame is counted by Spark.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
@@ -16,7 +18,7 @@ from vocabfold.cluster.counting import count_rows
 from vocabfold.cluster.tables import ClusterPart
 from vocabfold.counts import MAX_FOLDS, Counts, Part
 from vocabfold.engines import files, spark
-from vocabfold.engines.duckdb import Engine, parse_memory
+from vocabfold.engines.duckdb import Engine, parquet, parse_memory
 from vocabfold.engines.rows import Rows, Source, source
 from vocabfold.engines.text import CRITEO_NAMES, MIXED, PRESETS
 from vocabfold.errors import InputError
@@ -27,6 +29,7 @@ from vocabfold.temporary import TemporaryFolder
 _KEPT_SHARE = 1 / 8  # of the memory limit, in which counts are kept; all others go to disk,
 _MANY_ROWS = 2**23  # and so do all counts of more rows than this
 _MAX_SHOWN = 20  # names in an error
+_MANY_COLUMNS, _STAGED = 1000, 100  # features, from which on so many at a time are written apart
 
 
 def count(
@@ -189,8 +192,13 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
     integers = "INTEGER" if target.neg + target.pos < 2**31 else "BIGINT"  # half the bytes, if they do
     folder = None
     room = engine.memory_limit * _KEPT_SHARE  # bytes
+    scan, values, part = rows.scan, {name: rows.columns[name].sql for name in features}, target
     for i, name in enumerate(track(features, "counting", engine.progress)):
-        sql = _query(rows.scan, rows.columns[name].sql, target, integers)
+        if len(features) > _MANY_COLUMNS and i % _STAGED == 0:
+            path = engine.folder / f"{i}.parquet"  # never one that was read before: the engine may remember it
+            scan, values, part = _staged(engine, rows, features[i : i + _STAGED], target, path)
+            (engine.folder / f"{i - _STAGED}.parquet").unlink(missing_ok=True)
+        sql = _query(scan, values[name], part, integers)
         table = engine.run_within(sql, room) if room > 0 and target.n_rows <= _MANY_ROWS else None
         if table is not None:
             tables[name] = table
@@ -201,6 +209,29 @@ def _count(engine: Engine, rows: Rows, features: Sequence[str], target: Target) 
             tables[name] = [folder.path / f"{i}.parquet"]
             engine.write(sql, tables[name][0], distinct=True)
     return Part(tables, kinds, target.units_per_row, integers, folder, target.fold is not None)
+
+
+def _staged(
+    engine: Engine, rows: Rows, features: Sequence[str], target: Target, path: Path
+) -> tuple[str, dict[str, str], Target]:
+    """Write a few columns of a very wide table apart: to plan a query takes as long as the table is wide."""
+    roles = {"is_positive": target.is_positive, "units": target.units, "fold": target.fold}
+    given = {role: sql for role, sql in roles.items() if sql is not None}
+    values = {name: f"c{i}" for i, name in enumerate(features)}
+    chosen = [f"{sql} AS {role}" for role, sql in given.items()]
+    chosen += [f"{rows.columns[name].sql} AS {column}" for name, column in values.items()]
+    engine.write(f"SELECT {', '.join(chosen)} FROM {rows.scan}{target.where}", path)
+    return (
+        parquet([path]),
+        values,
+        replace(
+            target,
+            is_positive="is_positive",
+            units=target.units and "units",
+            fold=target.fold and "fold",
+            where="",
+        ),
+    )
 
 
 def _query(scan: str, value: str, target: Target, integers: str) -> str:

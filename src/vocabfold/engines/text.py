@@ -30,6 +30,7 @@ CRITEO_NAMES = ["label", *(f"I{i}" for i in range(1, 14)), *(f"C{i}" for i in ra
 
 _MAX_LINE = 10_000_000  # bytes
 _MAX_HEADER = 2**22  # characters
+_TESTED = 32  # columns of a query
 _SAMPLE = 10_000  # rows that rule out most kinds before all rows are looked at
 
 
@@ -185,23 +186,30 @@ def _kinds(engine: Engine, staged: Path, n_columns: int) -> list[Kind]:
     scan = parquet([staged])
     candidates = {f"c{i}": list(_PLAIN) for i in range(n_columns)}
     for rows in (f"(SELECT * FROM {scan} LIMIT {_SAMPLE})", scan):
-        tests = {
-            f"{column}_{kind}": _PLAIN[kind].format(column)
-            for column, kinds in candidates.items()
-            for kind in kinds
-        }
-        if tests:
-            chosen = ", ".join(f"{test} AS {name}" for name, test in tests.items())
-            found = engine.run(f"SELECT {chosen} FROM {rows}").to_pylist()[0]
-            candidates = {
-                column: [kind for kind in kinds if found[f"{column}_{kind}"] is not False]  # None: no rows
-                for column, kinds in candidates.items()
-            }
+        # Not of all columns at once: the time to plan a query grows with the square of its expressions.
+        for first in range(0, n_columns, _TESTED):
+            chosen = {f"c{i}": candidates[f"c{i}"] for i in range(first, min(first + _TESTED, n_columns))}
+            candidates |= _left(engine, rows, chosen)
     return [
         (kind, kind, "number" in kinds)
         for kinds in candidates.values()
         for kind in [next((kind for kind in kinds if kind != "number"), "text")]
     ]
+
+
+def _left(engine: Engine, rows: str, candidates: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return which of the kinds that each column may have are those of all of its fields."""
+    tests = {
+        (column, kind): f"t{i}_{kind}" for i, (column, kinds) in enumerate(candidates.items()) for kind in kinds
+    }
+    if not tests:
+        return {}
+    chosen = ", ".join(f"{_PLAIN[kind].format(column)} AS {name}" for (column, kind), name in tests.items())
+    found = engine.run(f"SELECT {chosen} FROM {rows}").to_pylist()[0]
+    return {
+        column: [kind for kind in kinds if found[tests[column, kind]] is not False]  # None: no rows
+        for column, kinds in candidates.items()
+    }
 
 
 @contextmanager
