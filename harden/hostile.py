@@ -212,7 +212,8 @@ def _check_transform(
         ids = book.transform(data)
         if door == "pandas":
             wanted = data.to_dict("list") | expected
-        _compare(ids.to_dict("list") if door == "pandas" else pa.table(ids).to_pydict(), wanted, door)
+        found = {"pandas": lambda: ids.to_dict("list"), "polars": lambda: ids.to_dict(as_series=False)}
+        _compare(found.get(door, lambda: ids.to_pydict())(), wanted, door)
         return
     for end in ends:
         out = folder / f"out{end}"
@@ -273,7 +274,6 @@ class Tally:
 
     def __init__(self) -> None:
         self.facts: Row = {"tried": 0, "failed": 0, "refused": 0}
-        self._refusals: Counter[str] = Counter()
 
     def run(self, what: str, n: int, case: Callable[[Path], None]) -> bool:
         """Try so many cases at once; return whether they came back, and count them unless they were refused."""
@@ -287,6 +287,8 @@ class Tally:
                     if n > 1:
                         return False
                     self.facts["refused"] += 1
+                    if os.environ.get("HOSTILE_DEBUG"):
+                        print(f"    refused {what}: {said}", flush=True)
                 else:
                     self._fail(what, f"a message that is not one line: {said[:200]!r}", n)
             except BaseException as error:  # a panic of a library in Rust is none of the usual ones
@@ -335,7 +337,8 @@ def values_in(door: str, tally: Tally, small: bool) -> None:
     for kind, values in corpus.VALUES.items():
         plain = ["plain"] if kind == "string" else []
         chosen = [*values, None] if kind == "string" or door != "pandas" else values
-        tally.all(kind, chosen[:: 3 if small else 1], case)
+        if not small or kind == "string":
+            tally.all(kind, chosen[:: 5 if small else 1], case)
     kind, plain = "string", ["plain"]
     if not small:
         tally.all("megabyte", [corpus.MEGABYTE, corpus.MEGABYTE[:-1] + "n"], case)
@@ -380,7 +383,7 @@ def names_in(door: str, tally: Tally, small: bool) -> None:
     for name in corpus.TEXTS:
         firsts.setdefault(name.lower(), name)
     accepted: set[str] = set()
-    names = [*firsts.values(), "long name " + "x" * 100_000][:: 9 if small else 1]
+    names = [*firsts.values(), "long name " + "x" * 100_000][:: 60 if small else 1]
 
     def features(chosen: Sequence[str], folder: Path) -> None:
         columns = {name: [f"{i % 5}-{j % (2 + i % 2)}" for j in range(12)] for i, name in enumerate(chosen)}
@@ -415,7 +418,7 @@ def names_in(door: str, tally: Tally, small: bool) -> None:
     for name in odd:
         tally.all("feature", [name], features)
     good = [name for name in names if name in accepted]
-    stride = 6 if small else 1 if door in ("Parquet", "CSV") else 4
+    stride = 3 if small else 1 if door in ("Parquet", "CSV") else 4
     for i, name in enumerate(names):
         # Each name has every role once; those that are refused as features have plain ones beside them.
         fours = [[good[(good.index(name) + j) % len(good)] for j in range(4)]] if name in accepted else []
@@ -481,7 +484,7 @@ def estimator(tally: Tally, small: bool) -> None:
     """Try the scikit-learn door: ids by a dict, names, values of ids."""
     import pandas
 
-    for kind, values in corpus.VALUES.items():
+    for kind, values in list(corpus.VALUES.items())[: 1 if small else None]:
 
         def case(_: Path, kind: str = kind, values: Sequence[Any] = values) -> None:
             table = rows_of(values, kind)
@@ -515,7 +518,7 @@ def serving(tally: Tally, small: bool) -> None:
         vf.fit(vf.count(table, LABEL, [VALUE]), 9999, **_EXACT).save(Path(folder) / "book")
         book = vf.load(Path(folder) / "book")
         mapping = {row["value"]: row["id"] for row in book[VALUE].to_pylist()}
-        for text in corpus.TEXTS:
+        for text in corpus.TEXTS[:: 20 if small else 1]:
 
             def case(_: Path, text: str = text) -> None:
                 check(book.row({VALUE: text}) == {VALUE: mapping[text]}, "row", text)
@@ -615,35 +618,25 @@ def terminals(tally: Tally, small: bool) -> None:
             try:
                 path = str(DOORS[door](table, folder))
                 rows = ["--label", label, "--features", quoted(features)]
-                for words in (
+                of_ids = ["--min-count", "1", "--private-min", "1"]
+                made = [
                     ["count", path, *rows, "--folds", "3", "-o", "counts"],
-                    [
-                        "fit",
-                        "counts",
-                        "--budget",
-                        "9999",
-                        "--min-count",
-                        "1",
-                        "--private-min",
-                        "1",
-                        "-o",
-                        "book",
-                    ],
+                    ["fit", "counts", "--budget", "9999", *of_ids, "-o", "book"],
+                    ["inspect", "book", "--json"],
+                    ["inspect", "book", "--feature", features[0]],
+                ]
+                looks = [
                     ["transform", "book", path, "-o", "out.parquet"],
                     ["transform", "book", path, "-o", "out.csv", "--json"],
                     ["evaluate", "book", path],
                     ["evaluate", "book", path, "--json"],
                     ["inspect", "book"],
-                    ["inspect", "book", "--json"],
                     ["compare", "counts", "--budgets", "9,99", "--methods", "exact,frequency"],
                     ["report", "book", "--counts", "counts", "-o", "page.html", "--steps", "3"],
-                    *(
-                        ["inspect", "book", "--feature", name, *more]
-                        for name in features
-                        for more in ([], ["--json"])
-                    ),
+                    *(["inspect", "book", "--feature", name, "--json"] for name in features),
                     *(["inspect", "book", "--feature", name, "--id", "0"] for name in features),
-                ):
+                ]
+                for words in made if small else made + looks:
                     code, out, _ = command(words)
                     check(code == 0, "exit code", code, words)
                     if "--json" in words:
@@ -767,14 +760,14 @@ def wide(door: str, n_columns: int) -> Row:
 
 def run(small: bool) -> Iterator[Row]:
     """Try every door, one after another."""
-    doors = ["pandas", "Parquet", "CSV"] if small else list(DOORS)
+    doors = ["CSV"] if small else list(DOORS)
     for door in doors:
         tally = Tally()
         values_in(door, tally, small)
         surrogates_in(door, tally)
         names_in(door, tally, small)
         yield {"what": f"count, fit, save, load, transform: {door}", **tally.facts}
-    others = {
+    others: dict[str, Callable[[Tally, bool], None]] = {
         "fit_transform": training,
         "scikit-learn": estimator,
         "serving: ids, row, members": serving,
@@ -782,13 +775,15 @@ def run(small: bool) -> Iterator[Row]:
         "command line": terminals,
     }
     for what, door_of in others.items():
+        if small and door_of is pages:  # seconds, and tests/test_report.py has such rows, too
+            continue
         tally = Tally()
         door_of(tally, small)
         yield {"what": what, **tally.facts}
     if not small:
         yield from _spark()
     for door in ("Parquet",) if small else ("Parquet", "CSV"):
-        yield wide(door, 100 if small else _WIDE)
+        yield wide(door, 20 if small else _WIDE)
 
 
 def _spark() -> Iterator[Row]:

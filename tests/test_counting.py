@@ -562,3 +562,12 @@ def test_columns_of_wide_tables_are_counted_alike(tmp_path, monkeypatch):
         found = vf.count(data, "y", list(columns), **options)
         for name in columns:
             assert found[name].equals(expected[name])
+
+
+def test_polars_columns_may_have_nul_in_their_names():
+    frame = pl.DataFrame({"a\0b": ["p", "q", "q"], "y": [0, 1, 1]})
+    assert vf.count(frame, "y")["a\0b"].to_pylist() == [
+        {"value": "p", "neg": 1, "pos": 0},
+        {"value": "q", "neg": 0, "pos": 2},
+    ]
+    assert frame.columns == ["a\0b", "y"]

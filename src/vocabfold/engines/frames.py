@@ -83,7 +83,10 @@ def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
         if objects:
             raise _mixed(objects[0], data.lazy().select(objects[0]).collect()[objects[0]].to_list())
         with reading(described(data)):
-            return data.lazy().select(list(names)).collect().to_arrow()
+            frame = data.lazy().select(list(names)).collect()
+            # Numbered on the way: polars hands no name with NUL in it over, and panics.
+            frame.columns = [f"c{i}" for i in range(len(names))]
+            return frame.to_arrow().rename_columns(list(names))
     return pa.table([column(name, data[name]) for name in names], list(names))
 
 
