@@ -55,8 +55,8 @@ from harden import record
 
 ROOT = Path(__file__).parents[1]
 FEATURES = ["site", "user", "hour"]
-PATIENCE = 300  # seconds, after which a process counts as stuck,
-CHILD_PATIENCE = 60  # and one that was forked
+PATIENCE = 600  # seconds, after which a process counts as stuck,
+CHILD_PATIENCE = 150  # and one that was forked: it compiles what it needs, on a machine that may be busy
 
 Answers = dict[str, str]
 
@@ -457,9 +457,11 @@ def ended(tally: Tally, process: Any, said: str, n_tasks: int) -> None:
     if process.is_alive():
         process.kill()
         process.join()
-        tally.check(False, "a child did not come to its end")
+        where = " ".join(re.findall(r"line \d+ in \w+", Path(said).read_text())) if Path(said).exists() else ""
+        tally.check(False, f"a child did not come to its end: {where}"[:300])
     elif process.exitcode:
-        why = Path(said).read_text() if Path(said).exists() else f"exit code {process.exitcode}"
+        told = Path(said).read_text() if Path(said).exists() else ""
+        why = told or f"exit code {process.exitcode}"
         tally.check(False, f"a child failed: {why}")
     else:
         tally.tried += n_tasks
@@ -486,8 +488,14 @@ def fork_at_work(sample: Sample, expected: Answers, n_forks: int, pause: float) 
                 if is_over.is_set():
                     return
 
+    said = sample.folder / f"stuck-{os.getpid()}"
+
     def child() -> None:
-        faulthandler.dump_traceback_later(CHILD_PATIENCE - 2)
+        with said.open("w") as file:
+            faulthandler.dump_traceback_later(CHILD_PATIENCE - 10, file=file)
+            compare()
+
+    def compare() -> None:
         found = hashed(answers(sample, sample.loaded(), ["frame", "file", "digest", "fit", "fold", "save"]))
         os._exit(any(found[name] != expected[name] for name in found))
 
@@ -503,7 +511,7 @@ def fork_at_work(sample: Sample, expected: Answers, n_forks: int, pause: float) 
             process = context.Process(target=ending_child if number % 2 else child)
             process.start()
             begun.append(process)
-            ended(tally, process, str(sample.folder / "nothing"), 1)
+            ended(tally, process, str(said), 1)
         is_over.set()
         for future in working:
             future.result()
