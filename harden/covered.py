@@ -87,13 +87,14 @@ def _coverage(settings: Path, verb: str, *words: str, check: bool = True) -> sub
 def _row(what: str, told: Row) -> Row:
     lines, branches = told["num_statements"], told["num_branches"]
     covered = told["covered_branches"]
+    every = lines + branches
     return {
         "what": what,
-        "tried": lines + branches,
+        "tried": every,
         "failed": 0,
         "lines": lines,
         "branches": branches,
-        "percent": round(100 * (told["covered_lines"] + covered) / max(lines + branches, 1), 2),
+        "percent": round(100 * (told["covered_lines"] + covered) / every, 2) if every else 100.0,
         "percent_of_branches": round(100 * covered / branches, 2) if branches else 100.0,
     }
 
