@@ -519,6 +519,13 @@ def test_a_place_that_cannot_be_written_is_refused(counts, tmp_path):
         counts.save(tmp_path / "file" / "counts")
 
 
+@pytest.mark.parametrize("path", ["~nobody-of-this-name/x", "x" * 300, "\udce3z"])
+def test_paths_that_no_folder_can_have_are_refused(path, counts):
+    for call in (counts.save, vf.load_counts, vf.load):
+        with pytest.raises(vf.InputError, match=r"cannot be used: |is not UTF-8; rename it first\.$"):
+            call(path)
+
+
 @pytest.mark.parametrize("path", ["s3://bucket/book", "hdfs:///x", "dbfs://y"])
 def test_stores_are_refused_at_once(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -730,6 +730,16 @@ def test_no_rows_are_not_taken_for_those_of_an_empty_file(tmp_path):
         book.transform(rows)
 
 
+def test_a_column_that_does_not_fit_into_the_memory_limit_is_refused(book, tmp_path, monkeypatch):
+    pq.write_table(arrow(NEW), tmp_path / "rows.parquet")
+    monkeypatch.setattr(step, "_VALUE_BYTES", 2**30)
+    with pytest.raises(
+        vf.InputError, match=r"has \d+ values, which need about .* GB in memory, and the limit is 0\.21"
+    ):
+        book.transform(tmp_path / "rows.parquet", tmp_path / "ids.parquet", memory_limit="200MiB")
+    assert not (tmp_path / "ids.parquet").exists()
+
+
 def test_a_column_that_fills_the_memory_is_loaded_alone():
     sizes = {"large": 200, "huge": 300, "small": 5, "smaller": 4}
     asked = []

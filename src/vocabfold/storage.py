@@ -265,7 +265,13 @@ def _folder(path: str | os.PathLike[str]) -> Path:
             f"{path} is not a folder: {address[1]} and other stores are not supported yet; give a folder, for "
             "Spark one that the driver and the workers share."
         )
-    return Path(str(path)[len("file://") :] if address else path).expanduser()
+    checks.spelled(path)
+    try:
+        folder = Path(str(path)[len("file://") :] if address else path).expanduser()
+        folder.exists()
+    except (OSError, RuntimeError) as error:  # a name that is too long, or nobody's home
+        raise InputError(f"{str(path)[:100]!r} cannot be used: {error.args[-1]}.") from error
+    return folder
 
 
 def _absent(folder: Path, layout: headers.Layout) -> CodebookError:

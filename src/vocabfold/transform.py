@@ -52,6 +52,7 @@ _MANY_STRANGE = 0.05  # of the rows, that were not counted in their fold
 _OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches need; of what is left,
 _KEPT_SHARE = 1 / 2  # the part for the values of the codebook,
 _LEAST_SHARE = 1 / 8  # and if little is left, this part of the limit
+_VALUE_BYTES = 64  # of a value of the codebook, while it is loaded
 
 T = TypeVar("T")
 
@@ -244,6 +245,7 @@ def _of_files(
     unseen, strange = dict.fromkeys(plan.book.features, 0), dict.fromkeys(plan.book.features, 0)
     needed = list(dict.fromkeys([*plan.book.features, *([plan.fold_column] if plan.fold_column else [])]))
     with Engine(limit) as engine:
+        _check_room(plan.book, engine.memory_limit)
         whole = source(engine, data, preset)
         checks.known("column", needed, whole.names, whole.place)
         _check_rows(plan, whole.fingerprints(plan.book.features), whole.name)
@@ -263,6 +265,18 @@ def _of_files(
             n_rows += _write(engine, plan, stream, n_rows, target, found.name, unseen, strange)
     _check_folds(plan, strange, n_rows, whole.name)
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
+
+
+def _check_room(book: Codebook, memory_limit: int) -> None:
+    """Refuse a column whose values alone do not fit into memory."""
+    for name, column in book.columns.items():
+        needed = column.n_values * _VALUE_BYTES
+        if needed > memory_limit:
+            raise InputError(
+                f"column {name!r} of the codebook has {column.n_values:,} values, which need about "
+                f"{needed / 1e9:.3g} GB in memory, and the limit is {memory_limit / 1e9:.3g} GB; raise "
+                "memory_limit."
+            )
 
 
 class Watched:

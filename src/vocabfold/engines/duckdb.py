@@ -25,9 +25,7 @@ from vocabfold.temporary import TemporaryFolder
 
 _PYTHON = 150 * 2**20  # bytes that Python and Arrow need themselves,
 _DUCKDB_SHARE = 0.8  # and of what is left, DuckDB's part: it does not count everything;
-_LEAST_SHARE = (
-    0.5  # if that is little, this part of the limit, with less of which it cannot sort millions of texts
-)
+_LEAST_SHARE = 0.5  # of a small limit, as it cannot sort millions of texts with less
 _BATCH = 2**14  # rows that are streamed at a time
 _FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError)
 _LEAST_MEMORY, _MOST_MEMORY = 200 * 2**20, 2**50
