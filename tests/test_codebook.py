@@ -182,6 +182,7 @@ def test_what_was_never_seen_is_other(book, loaded):
             assert b.row(UNSEEN)[name] == b.columns[name].other
         assert b.ids("site", []).tolist() == []
         assert b.row(UNSEEN | {"site": "\ud800"}) == b.row(UNSEEN)
+        assert b.row(UNSEEN | {"number": 5.0}) == b.row(UNSEEN)  # found by another way than its neighbours
 
 
 @pytest.mark.parametrize(
