@@ -472,9 +472,10 @@ def fork_at_work(sample: Sample, expected: Answers, n_forks: int, pause: float) 
     """Fork while four other threads are at work, in a process in which nothing has been compiled yet."""
     warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of it, for good reasons
     # A module that is imported just then would be half imported for ever in the child: that is Python's own.
-    for module in pkgutil.walk_packages(vf.__path__, "vocabfold."):
-        if module.name not in ("vocabfold.spark", "vocabfold.__main__"):
-            importlib.import_module(module.name)
+    modules = [module.name for module in pkgutil.walk_packages(vf.__path__, "vocabfold.")]
+    for module in ("pyarrow.dataset", "pyarrow.compute", "pandas", *modules):
+        if module != "vocabfold.spark":
+            importlib.import_module(module)
     tally, is_over = Tally(), threading.Event()
     context = multiprocessing.get_context("fork")
 
