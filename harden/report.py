@@ -72,19 +72,16 @@ def main() -> None:
     """Write the tables from the rows of the last runs."""
     lines, details = [], []
     for name, check in CHECKS.items():
-        about = {row["fact"]: row["is"] for row in read_csv(RUNS / name / "about.csv")}
-        rows = read_csv(RUNS / name / "raw.csv")
-        lines.append(
-            {
-                "what": check.title,
-                "to reach": check.target,
-                "measured": check.measured(rows),
-                "script": f"[{name}](../harden/{name}.py), [log](../harden/runs/{name}/log.txt)",
-                "when": f"{about['date']}, {about['commit']}",
-            }
-        )
-        details.append(f"### {check.title[0].upper()}{check.title[1:]}\n\n{_detail(rows)}")
-    head = list(lines[0])
+        line = {"what": check.title, "to reach": check.target, "script": f"[{name}](../harden/{name}.py)"}
+        if (RUNS / name).exists():
+            about = {row["fact"]: row["is"] for row in read_csv(RUNS / name / "about.csv")}
+            rows = read_csv(RUNS / name / "raw.csv")
+            when = f"{about['date']}, {about['commit']}, [log](../harden/runs/{name}/log.txt)"
+            lines.append(line | {"measured": check.measured(rows), "when": when})
+            details.append(f"### {check.title[0].upper()}{check.title[1:]}\n\n{_detail(rows)}")
+        else:
+            lines.append(line | {"measured": "not yet at full size", "when": ""})
+    head = ["what", "to reach", "measured", "script", "when"]
     update_page(PAGE, "checks", "", table(lines, {field: lambda row, f=field: str(row[f]) for field in head}))
     update_page(PAGE, "rows", "", "\n".join(details))
 
