@@ -28,6 +28,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -201,7 +202,7 @@ def _header_lies(folder: Path, n: int) -> Iterator[Mutant]:
             elif generator.random() < 0.3 and isinstance(parent[key], int | float):
                 parent[key] = parent[key] + generator.choice([1, -1, 0.5, 2**40])
             else:
-                parent[key] = generator.choice(_ABSURD)
+                parent[key] = deepcopy(generator.choice(_ABSURD))
         _sign(place, header)
 
     return (partial(lie, seed=seed) for seed in range(n))

@@ -1,6 +1,9 @@
 """Files that unpack to far more than they are: refused before they are unpacked, or soon after."""
 
 import resource
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +23,8 @@ def written(path, values, **options):
 
 
 def checked(path):
+    unpacking.check_sizes(path)
     with pq.ParquetFile(path) as opened:
-        unpacking.check_sizes(path, opened.metadata)
         schema = pa.schema([opened.schema_arrow.field(i) for i in range(2)])
     return pa.Table.from_batches(unpacking.batches(path, schema.names), schema)
 
@@ -93,6 +96,33 @@ def test_pages_that_are_not_where_they_should_be_are_refused(tmp_path, change):
     path.write_bytes(content[:4] + change + content[4 + len(change) :])  # the head of the first page
     with pytest.raises(vf.CodebookError, match=r"is not valid: its pages are not where its footer says\.$"):
         checked(path)
+
+
+_EVERY_BYTE = """
+import sys
+from pathlib import Path
+from vocabfold import storage, unpacking
+from vocabfold.columns import schema_of
+from vocabfold.errors import CodebookError
+path = Path(sys.argv[1])
+content = path.read_bytes()
+for place in range(len(content)):
+    for change in (2, 255):
+        path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
+        try:
+            storage.tables(path.parent, [{"name": path.name, "rows": 2}], schema_of("text"))
+            list(unpacking.batches(path, ["value", "id"]))
+        except CodebookError:
+            pass
+print("alive")
+"""
+
+
+def test_no_damaged_file_ends_the_process(tmp_path):
+    path = written(tmp_path / "x.parquet", pa.array(["a", "b"]))
+    command = [sys.executable, "-c", _EVERY_BYTE, str(path)]
+    ended = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == ("alive\n", "")
 
 
 def test_texts_that_are_no_utf8_are_refused(tmp_path):

@@ -2,9 +2,11 @@
 
 A few bytes of Parquet may unpack to gigabytes: by compression, by encodings that repeat, or by rows that are
 only said to be there. What a file may unpack to is bounded by its own size. Its footer does not tell, since it
-may lie, and readers believe the head of each page, so these are read first: structs in Thrift's compact
-protocol, of which only the sizes matter here. Texts may still grow when their encoding is undone, so they are
-read in small pieces.
+may lie, and readers believe the head of each page, so these are read first. Texts may still grow when their
+encoding is undone, so they are read in small pieces.
+
+Footers and heads of pages are structs in Thrift's compact protocol. They are read here and not by Arrow, which
+ends the process at the sight of some footers.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,30 +27,40 @@ _ROW_BYTES = 28  # of a value that is no text, its id, neg and pos
 _PIECE = 2**24  # bytes of a piece at the very most: as if all its values were as long as the longest page
 _TEXTS, _ROWS = 2**12, 2**16  # of a piece, at most
 PAGE = 2**15  # bytes of a page of texts, as vocabfold writes them: pieces of larger ones have fewer rows
-_MAX_HEAD = 2**16  # bytes of a page's head, with its statistics
-_MAX_DEPTH = 8  # of structs in it
+_MAX_FOOTER, _MAX_HEAD = 2**23, 2**16  # bytes of a footer, and of a page's head with its statistics
+_MAX_DEPTH = 12  # of structs and lists
 
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 7, 8, 12  # types of Thrift
-_VARINTS = (4, 5, 6)
-_UNPACKED, _PACKED = 2, 3  # fields of a page's head: its bytes, without compression and with it
+# Types of Thrift's compact protocol, and the fields of Parquet's structs that matter here.
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_INTEGERS = (4, 5, 6)
+_FILE_ROWS, _GROUPS = 3, 4
+_GROUP_CHUNKS = 1
+_CHUNK_FILE, _CHUNK_FACTS = 1, 3
+_PATH, _N_VALUES, _CHUNK_BYTES, _DATA, _DICTIONARY = 3, 5, 7, 9, 11
+_UNPACKED, _PACKED = 2, 3  # bytes of a page, without compression and with it
+
+Struct = dict[int, Any]
 
 
-def check_sizes(path: Path, footer: pq.FileMetaData) -> None:
+def check_sizes(path: Path) -> None:
     """Refuse a file that would unpack to far more than it is, or whose pages are not where its footer says."""
     with _explained(path), path.open("rb") as file:
         n_bytes = path.stat().st_size
-        unpacked = footer.num_rows * _ROW_BYTES
-        for chunk in _chunks(footer):
+        footer = _footer(file, path, n_bytes)
+        unpacked = footer.get(_FILE_ROWS, 0) * _ROW_BYTES
+        for chunk in _chunks(footer, path):
             if unpacked <= _most(n_bytes):
                 unpacked += sum(_page_sizes(file, path, chunk, n_bytes))
         if unpacked > _most(n_bytes):
             raise _too_large(path, n_bytes)
 
 
-def opened(path: Path) -> pq.ParquetFile:
-    """Open a file that a header lists."""
-    with _explained(path):
-        return pq.ParquetFile(path)
+def look(path: Path) -> tuple[int, list[str], list[pa.DataType]]:
+    """Return how many rows a file has, and the names and types of its columns; its sizes are checked."""
+    check_sizes(path)
+    with _explained(path), pq.ParquetFile(path) as table:
+        schema = table.schema_arrow
+        return table.metadata.num_rows, schema.names, schema.types
 
 
 def batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -59,9 +71,10 @@ def batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         n_rows = _ROWS
         if pa.types.is_string(table.schema_arrow.field("value").type):
             with path.open("rb") as file:
-                texts = [chunk for chunk in _chunks(table.metadata) if chunk.path_in_schema == "value"]
-                sizes = (size for chunk in texts for size in _page_sizes(file, path, chunk, n_bytes))
-                n_rows = max(1, min(_TEXTS, _PIECE // max(sizes, default=_PIECE)))
+                chunks = _chunks(_footer(file, path, n_bytes), path)
+                texts = [chunk for chunk in chunks if chunk.get(_PATH) == [b"value"]]
+                sizes = [size for chunk in texts for size in _page_sizes(file, path, chunk, n_bytes)]
+                n_rows = max(1, min(_TEXTS, _PIECE // max([1, *sizes])))
         for batch in table.iter_batches(n_rows, columns=list(names), use_threads=False):
             room -= batch.nbytes
             if room < 0:
@@ -81,7 +94,7 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise gone(path) from error
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise CodebookError(f"{path} is not valid: {checks.reason(error)}.") from error
 
 
@@ -100,83 +113,117 @@ def _damaged(path: Path) -> CodebookError:
     return CodebookError(f"{path} is not valid: its pages are not where its footer says.")
 
 
-def _chunks(footer: pq.FileMetaData) -> Iterator[pq.ColumnChunkMetaData]:
-    for i in range(footer.num_row_groups):
-        group = footer.row_group(i)
-        for j in range(group.num_columns):
-            yield group.column(j)
+def _footer(file: BinaryIO, path: Path, n_bytes: int) -> Struct:
+    """Return the footer of a file."""
+    file.seek(max(0, n_bytes - 8))
+    length = int.from_bytes(file.read(8)[:4], "little")
+    if not 0 < length <= min(n_bytes - 12, _MAX_FOOTER):
+        raise _damaged(path)
+    file.seek(n_bytes - 8 - length)
+    with _parsing(path):
+        return _struct(file.read(length), 0, 0)[0]
 
 
-def _page_sizes(file: BinaryIO, path: Path, chunk: pq.ColumnChunkMetaData, n_bytes: int) -> Iterator[int]:
+def _chunks(footer: Struct, path: Path) -> Iterator[Struct]:
+    """Yield what the footer says of each column in each row group, if it is in this file."""
+    with _parsing(path):
+        for group in footer.get(_GROUPS, []):
+            for chunk in group[_GROUP_CHUNKS]:
+                if _CHUNK_FILE in chunk:
+                    raise ValueError
+                yield chunk[_CHUNK_FACTS]
+
+
+def _page_sizes(file: BinaryIO, path: Path, chunk: Struct, n_bytes: int) -> Iterator[int]:
     """Yield how many bytes each page of a chunk is said to unpack to."""
-    if not chunk.num_values:
-        return  # and no page, or none that anybody reads
-    place = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < (chunk.dictionary_page_offset or 0) < place:
-        place = chunk.dictionary_page_offset
-    end = place + chunk.total_compressed_size
-    if chunk.file_path or not 0 < place <= end <= n_bytes:
-        raise _damaged(path)
-    while place < end:
-        file.seek(place)
-        try:
-            fields, length = _struct(file.read(_MAX_HEAD), 0, 0)
-            unpacked, packed = fields[_UNPACKED], fields[_PACKED]
-        except (IndexError, KeyError, ValueError):
-            raise _damaged(path) from None
-        if min(unpacked, packed) < 0:
-            raise _damaged(path)
-        yield unpacked
-        place += length + packed
-    if place != end:
-        raise _damaged(path)
+    with _parsing(path):
+        if not chunk[_N_VALUES]:
+            return  # and no page, or none that anybody reads
+        place = chunk[_DATA]
+        if 0 < chunk.get(_DICTIONARY, 0) < place:
+            place = chunk[_DICTIONARY]
+        end = place + chunk[_CHUNK_BYTES]
+        if not 0 < place <= end <= n_bytes:
+            raise ValueError
+        while place < end:
+            file.seek(place)
+            head, length = _struct(file.read(_MAX_HEAD), 0, 0)
+            if min(head[_UNPACKED], head[_PACKED]) < 0:
+                raise ValueError
+            yield head[_UNPACKED]
+            place += length + head[_PACKED]
+        if place != end:
+            raise ValueError
 
 
-def _struct(head: bytes, at: int, depth: int) -> tuple[dict[int, int], int]:
-    """Return the whole numbers of a struct by their fields, and where it ends."""
-    if depth > _MAX_DEPTH:
-        raise ValueError
-    fields: dict[int, int] = {}
+@contextmanager
+def _parsing(path: Path) -> Iterator[None]:
+    """Say that what was found is not what should be there: too short, without a field, or of another type."""
+    try:
+        yield
+    except CodebookError:  # which is a ValueError
+        raise
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
+        raise _damaged(path) from None
+
+
+def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
+    """Return the fields of a struct by their numbers, and where it ends."""
+    fields: Struct = {}
     field = 0
-    while head[at]:
-        kind, step = head[at] & 15, head[at] >> 4
+    while data[at]:
+        kind, step = data[at] & 15, data[at] >> 4
         at += 1
         if step:
             field += step
         else:
-            field, at = _number(head, at)
-        if kind in _VARINTS:
-            fields[field], at = _number(head, at)
+            field, at = _number(data, at)
+        if kind in (_TRUE, _FALSE):
+            fields[field] = kind == _TRUE
         else:
-            at = _skipped(head, at, kind, depth)
+            fields[field], at = _value(data, at, kind, depth)
     return fields, at + 1
 
 
-def _skipped(head: bytes, at: int, kind: int, depth: int) -> int:
-    """Return where something that does not matter ends."""
-    if kind in (_TRUE, _FALSE):
-        return at
-    if kind in (_BYTE, _DOUBLE):
-        return at + (1 if kind == _BYTE else 8)
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    """Return a value of a type, and where it ends."""
+    if depth > _MAX_DEPTH:
+        raise ValueError
+    if kind in _INTEGERS:
+        return _number(data, at)
+    if kind in (_TRUE, _FALSE, _BYTE):
+        return data[at], at + 1
+    if kind == _DOUBLE:
+        return data[at : at + 8], at + 8
     if kind == _BINARY:
-        size, at = _varint(head, at)
-        return at + size
+        size, at = _varint(data, at)
+        return data[at : at + size], at + size
     if kind == _STRUCT:
-        return _struct(head, at, depth + 1)[1]
-    raise ValueError  # heads of pages hold nothing else
+        return _struct(data, at, depth + 1)
+    if kind in (_LIST, _SET):
+        size, kind = data[at] >> 4, data[at] & 15
+        at += 1
+        if size == 15:
+            size, at = _varint(data, at)
+        found = []
+        for _ in range(size):
+            value, at = _value(data, at, kind, depth + 1)
+            found.append(value)
+        return found, at
+    raise ValueError  # Parquet has no maps
 
 
-def _number(head: bytes, at: int) -> tuple[int, int]:
+def _number(data: bytes, at: int) -> tuple[int, int]:
     """Return a whole number with a sign, and where it ends."""
-    number, at = _varint(head, at)
+    number, at = _varint(data, at)
     return (number >> 1) ^ -(number & 1), at
 
 
-def _varint(head: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
-    while head[at] & 128:
-        number |= (head[at] & 127) << shift
+    while data[at] & 128:
+        number |= (data[at] & 127) << shift
         shift, at = shift + 7, at + 1
         if shift > 63:
             raise ValueError
-    return number | head[at] << shift, at + 1
+    return number | data[at] << shift, at + 1
