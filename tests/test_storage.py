@@ -17,7 +17,7 @@ import pytest
 import vocabfold as vf
 from conftest import fold_counts
 from test_counting import FEATURES, arrow, sample
-from vocabfold import headers, storage
+from vocabfold import headers, storage, unpacking
 from vocabfold.temporary import TemporaryFolder
 
 
@@ -306,6 +306,39 @@ def test_counts_that_do_not_add_up_are_refused_before_they_are_used(original, tm
         vf.load_counts(folder)
 
 
+def test_files_in_which_nothing_may_be_missing_are_as_good(original, tmp_path):
+    folder = shutil.copytree(original / "book", tmp_path / "book")
+    book = vf.load(folder)
+    table, ids = book["site"], book.ids("site", ["a", None])
+    fields = [field.with_nullable(field.name == "value") for field in table.schema]
+    _replace(folder, table.cast(pa.schema(fields)))
+    assert (vf.load(folder).ids("site", ["a", None]) == ids).all()
+
+
+def test_a_file_cannot_be_listed_twice(folder):
+    edited(folder, lambda header: header["columns"][0].update(files=2 * header["columns"][0]["files"]))
+    with pytest.raises(vf.CodebookError, match=r"its list of files cannot be read\.$"):
+        load(folder)
+
+
+def test_texts_that_no_file_can_hold_are_refused(folder):
+    edited(folder, lambda header: header.update(label="\ud800"))
+    with pytest.raises(vf.CodebookError, match=r"is not valid: it is no JSON\.$"):
+        load(folder)
+    edited(folder, lambda header: header.update(label="\\ud800"))  # a backslash is a character
+    assert load(folder).label == "\\ud800"
+
+
+def test_values_that_compress_too_well_are_saved_and_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "_ROOM", 2**20)
+    values = [f"{'x' * 3000}{i:06}" for i in range(3000)]
+    counts = vf.count(pa.table({"x": values, "y": [0, 1] * 1500}), "y")
+    fold_counts(counts, 2).save(tmp_path / "book")
+    book = vf.load(tmp_path / "book")
+    assert (book.ids("x", values[:3]) == [0, 1, 0]).all()
+    assert book["x"].num_rows == 3000
+
+
 def test_a_codebook_cannot_claim_the_digest_of_another(original, tmp_path):
     folder = shutil.copytree(original / "book", tmp_path / "book")
     book = vf.load(folder)
@@ -313,6 +346,8 @@ def test_a_codebook_cannot_claim_the_digest_of_another(original, tmp_path):
     table = book["site"]
     ids = pa.array((table["id"].to_numpy() + 1) % book.sizes["site"], pa.int32())
     _replace(folder, table.set_column(1, "id", ids))
+    with pytest.raises(vf.CodebookError, match=r"^the values of column 'site' are not those that the digest"):
+        book.verify()  # it was verified before, and the files have changed
     other = vf.load(folder)
     assert other.digest == book.digest
     rows = arrow(sample())

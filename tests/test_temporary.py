@@ -1,5 +1,6 @@
 """Temporary folders go with their process, however it ends; those of others stay."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_a_forked_process_does_not_remove_the_folder(place):
 @pytest.mark.parametrize("broken", ["no locks", "no fcntl"])
 def test_folders_are_made_where_there_are_no_locks(place, monkeypatch, broken):
     def flock(*_):
-        raise OSError("not supported")
+        raise OSError(errno.ENOTSUP, "not supported")
 
     if broken == "no locks":
         monkeypatch.setattr("fcntl.flock", flock)
@@ -91,6 +92,18 @@ def test_folders_are_made_where_there_are_no_locks(place, monkeypatch, broken):
     left = Path(tempfile.mkdtemp(prefix=temporary._PREFIX))
     with TemporaryFolder() as folder:
         assert set(place.iterdir()) == {left, folder}
+        # And nobody takes it for one that is left.
+        assert broken == "no fcntl" or not temporary._NAME.fullmatch(folder.name)
+
+
+def test_a_folder_that_cannot_be_locked_is_not_used(place, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(InputError, match="temporary files cannot be written: Too many open files"):
+        TemporaryFolder()
+    assert list(place.iterdir()) == []
 
 
 def test_no_place_for_temporary_files_is_an_error(place, monkeypatch):

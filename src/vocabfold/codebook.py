@@ -127,9 +127,9 @@ class Codebook(Sums):
     def verify(self) -> None:
         """Check that the values are those that the digest stands for.
 
-        `vf.load` finds damage, and takes from the header what each column adds to the digest. Whoever makes up
-        a header could claim the digest of another codebook, so this reads all values once more and computes it
-        from them. `transform(expect=...)` does so, too.
+        `vf.load` finds damage, and takes from the header what each column adds to the digest. A header that
+        somebody made up could claim the digest of another codebook, so this reads all values once more and
+        computes it from them. `transform(expect=...)` does so the first time.
 
         Raises
         ------
@@ -138,10 +138,7 @@ class Codebook(Sums):
         """
         from vocabfold.saving import verify
 
-        # Python 3.11 has a lock in cached properties, which a process never gets that was forked meanwhile.
-        if "is_verified" not in vars(self):
-            verify(self)
-            vars(self)["is_verified"] = True
+        verify(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"indexes": {}}  # a pickle does without: they are made again

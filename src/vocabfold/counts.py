@@ -74,6 +74,10 @@ class Part:
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle outlives temporary files, and travels to other machines.
+        with Engine() as engine:
+            for name, table in self.tables.items():
+                if self.said and isinstance(table, list):
+                    self.said.check(engine, name, table)
         tables = {
             name: pq.read_table(table) if isinstance(table, list) else table
             for name, table in self.tables.items()

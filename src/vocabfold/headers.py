@@ -69,21 +69,25 @@ def parse(file: Path, content: bytes, layout: Layout) -> Json:
         raise CodebookError(f"{file} is damaged or was changed by hand: its sha256 does not match.")
     try:
         header = json.loads(content)
+        if rb"\ud" in content.lower():  # halves of characters, perhaps, which no text can hold
+            json.dumps(header, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise CodebookError(f"{file} is not valid: it is no JSON.") from error
     return dict(header)
 
 
 def entries(file: Path, header: Json) -> Iterator[Json]:
-    """Yield the files that a header lists; their names cannot lead out of the folder."""
+    """Yield the files that a header lists, each once; their names cannot lead out of the folder."""
+    seen = set()
     try:
         for column in header["columns"]:
             for entry in column["files"]:
                 kinds = {"name": str, "rows": int, "bytes": int, "sha256": str}
                 if not all(type(entry[key]) is kind for key, kind in kinds.items()):
                     raise TypeError
-                if not FILE.fullmatch(entry["name"]):
+                if not FILE.fullmatch(entry["name"]) or entry["name"] in seen:
                     raise ValueError
+                seen.add(entry["name"])
                 yield entry
     except (KeyError, TypeError, ValueError):
         raise CodebookError(f"{file} is not valid: its list of files cannot be read.") from None

@@ -66,10 +66,9 @@ class SavedStore:
         return {name: self._index(name) for name in names}
 
     def _index(self, name: str) -> Index:
-        table = pa.Table.from_batches(
-            [batch for path in self.files[name] for batch in unpacking.batches(path, ["value", "id"])],
-            pa.schema([schema_of(self.columns[name].kind).field(i) for i in range(2)]),
-        )
+        whole = schema_of(self.columns[name].kind)
+        schema = pa.schema([whole.field("value"), whole.field("id")])
+        table = pa.Table.from_batches(unpacking.batches(self.files[name], schema), schema)
         ids = table["id"].to_numpy()
         index = Index(table["value"], ids)
         is_in_range = not ids.size or 0 <= ids.min() <= ids.max() < self.columns[name].size
@@ -83,8 +82,8 @@ class SavedStore:
     def _check(self, engine: Engine, name: str, sql: str) -> None:
         """Refuse texts that unpack to too much, and ids and counts that cannot be; the engine would not."""
         column, (neg, pos) = self.columns[name], self.masses
-        for path in self.files[name] if column.kind == "text" else ():
-            for _ in unpacking.batches(path, ["value"]):
+        if column.kind == "text":
+            for _ in unpacking.batches(self.files[name], pa.schema([("value", pa.string())])):
                 pass
         is_sum = "<=" if column.n_pooled else "="
         found = engine.run(
@@ -142,7 +141,7 @@ def _book(limit: int | None, folder: Path, header: headers.Json, origin: storage
         _require(
             all(settings[key] == "auto" or type(settings[key]) is not str for key in _AUTOMATIC), "settings"
         )
-        _require(header["units_per_row"] in (1, FRACTIONS), "units_per_row")
+        _require(_typed(header["units_per_row"], "units_per_row", int) in (1, FRACTIONS), "units_per_row")
         masses = [_typed(header[side], side, int) for side in ("neg", "pos")]
         _require(min(masses) > 0 and sum(masses) <= MAX_UNITS, "neg and pos")
         book = Codebook(

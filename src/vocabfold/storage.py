@@ -34,6 +34,7 @@ except ImportError:  # Windows: two writers at once are not kept apart there
 
 _SAMPLE = 2**11  # rows of the first row group, by which the size of the others is chosen:
 _ROW_GROUP, _GROUP_BYTES = 2**18, 2**25  # at most so many rows, and about so many bytes of text
+_MAX_TRIES = 50  # to load a folder that is replaced meanwhile
 _PROVENANCE = "provenance.json"
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
 
@@ -59,7 +60,7 @@ class Saver:
     def add(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> headers.Json:
         """Write a table to a file, and return its entry in the header."""
         is_text = schema.field("value").type == pa.string()
-        n_rows = 0
+        n_rows = n_bytes = 0
         path = self.folder / _unfinished()
         with pq.ParquetWriter(
             path,
@@ -70,9 +71,23 @@ class Saver:
             data_page_size=unpacking.PAGE if is_text else None,
         ) as writer:
             for group in _row_groups(batches):
-                n_rows += group.num_rows
+                n_rows, n_bytes = n_rows + group.num_rows, n_bytes + group.nbytes
                 writer.write_table(group, row_group_size=group.num_rows or 1)
+        if not unpacking.is_within(path, n_bytes):  # whoever reads it could not tell it from a bomb
+            path = self._unpacked(path, schema)
         return self._listed(path, n_rows)
+
+    def _unpacked(self, path: Path, schema: pa.Schema) -> Path:
+        """Return the same file without compression and encodings."""
+        plain = self.folder / _unfinished()
+        with (
+            pq.ParquetFile(path) as packed,
+            pq.ParquetWriter(plain, schema, compression="none", use_dictionary=False) as writer,
+        ):
+            for i in range(packed.num_row_groups):
+                writer.write_table(packed.read_row_group(i))
+        path.unlink()
+        return plain
 
     @contextmanager
     def aside(self) -> Iterator[Path]:
@@ -158,7 +173,7 @@ def load(
     """Return what `build` makes of a folder, its header and its origin; every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header
-    while True:
+    for i in range(_MAX_TRIES):
         before = None
         try:
             if not file.is_file():
@@ -171,16 +186,20 @@ def load(
             return build(folder, header, _origin(folder, content))
         except (CodebookError, OSError) as error:
             # If the header has been replaced meanwhile, someone was saving: what counts is the new one.
-            if before is not None and file.is_file() and _stamp(file) != before:
+            if before is not None and _stamp(file) not in (before, None) and i < _MAX_TRIES - 1:
                 continue
             if isinstance(error, CodebookError):
                 raise
             raise CodebookError(f"{folder} cannot be read: {checks.reason(error)}.") from error
+    raise AssertionError
 
 
-def _stamp(file: Path) -> tuple[int, int]:
+def _stamp(file: Path) -> tuple[int, int] | None:
     """Return what a file is told by from one that took its place, even one of the same content."""
-    found = file.stat()
+    try:
+        found = file.lstat()
+    except OSError:
+        return None
     return found.st_ino, found.st_mtime_ns
 
 

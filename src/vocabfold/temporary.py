@@ -6,6 +6,7 @@ ends. So whoever makes the first folder of a process removes those beside it tha
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import re
@@ -27,6 +28,8 @@ except ImportError:  # Windows: there, nothing is known of other processes, and 
 
 # Machines may share a folder and not see each other's locks.
 _PREFIX = f"vocabfold-{re.sub(r'[^A-Za-z0-9.-]', '-', platform.node())}-"
+_UNLOCKED = "vocabfold."  # folders on file systems that know no locks
+_NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)
 _NAME = re.compile(rf"{re.escape(_PREFIX)}[a-z0-9_]{{8}}")
 
 
@@ -68,8 +71,11 @@ def _make() -> tuple[Path, int | None]:
             return path, _lock(path)
         except (BlockingIOError, FileNotFoundError):  # it was taken for one that is left, as it had no lock yet
             continue
-        except OSError:  # the file system knows no locks
-            return path, None
+        except OSError as error:
+            os.rmdir(path)
+            if error.errno not in _NO_LOCKS:
+                raise
+            return Path(tempfile.mkdtemp(prefix=_UNLOCKED)), None  # nobody sweeps these
 
 
 def _lock(path: Path) -> int | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +53,7 @@ _MANY_STRANGE = 0.05  # of the rows, that were not counted in their fold
 _OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches need; of what is left,
 _KEPT_SHARE = 1 / 2  # the part for the values of the codebook,
 _LEAST_SHARE = 1 / 8  # and if little is left, this part of the limit
+_verified: WeakSet[Codebook] = WeakSet()  # codebooks whose digest was computed from their values
 _VALUE_BYTES = 64  # of a value of the codebook, while it is loaded
 
 T = TypeVar("T")
@@ -145,7 +147,9 @@ def transform(
                 f"the codebook has the digest {book.digest}, and {expect!r} was expected; take the codebook "
                 "with which the model was trained."
             )
-        book.verify()
+        if book not in _verified:
+            book.verify()
+            _verified.add(book)
     folds = None
     if counts is not None:
         folds = Folds.of(book, counts, fold_column, limit)

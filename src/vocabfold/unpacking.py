@@ -12,7 +12,7 @@ ends the process at the sight of some footers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,7 +27,7 @@ _ROW_BYTES = 28  # of a value that is no text, its id, neg and pos
 _PIECE = 2**24  # bytes of a piece at the very most: as if all its values were as long as the longest page
 _TEXTS, _ROWS = 2**12, 2**16  # of a piece, at most
 PAGE = 2**15  # bytes of a page of texts, as vocabfold writes them: pieces of larger ones have fewer rows
-_MAX_FOOTER, _MAX_HEAD = 2**23, 2**16  # bytes of a footer, and of a page's head with its statistics
+_MAX_FOOTER, _MAX_HEAD = 2**23, 2**24  # bytes of a footer, and of a page's head with its statistics
 _MAX_DEPTH = 12  # of structs and lists
 
 # Types of Thrift's compact protocol, and the fields of Parquet's structs that matter here.
@@ -44,15 +44,23 @@ Struct = dict[int, Any]
 
 def check_sizes(path: Path) -> None:
     """Refuse a file that would unpack to far more than it is, or whose pages are not where its footer says."""
-    with _explained(path), path.open("rb") as file:
+    with _explained(path), path.open("rb") as file, _parsing(path):
         n_bytes = path.stat().st_size
         footer = _footer(file, path, n_bytes)
-        unpacked = footer.get(_FILE_ROWS, 0) * _ROW_BYTES
-        for chunk in _chunks(footer, path):
+        chunks = [chunk for group in _groups(footer, path) for chunk in group]
+        if sum(chunk[_CHUNK_BYTES] for chunk in chunks) > n_bytes:  # some are the same bytes
+            raise ValueError
+        unpacked = footer[_FILE_ROWS] * _ROW_BYTES
+        for chunk in chunks:
             if unpacked <= _most(n_bytes):
                 unpacked += sum(_page_sizes(file, path, chunk, n_bytes))
         if unpacked > _most(n_bytes):
             raise _too_large(path, n_bytes)
+
+
+def is_within(path: Path, unpacked: int) -> bool:
+    """Tell whether a file may unpack to so many bytes."""
+    return unpacked <= _most(path.stat().st_size)
 
 
 def look(path: Path) -> tuple[int, list[str], list[pa.DataType]]:
@@ -63,24 +71,32 @@ def look(path: Path) -> tuple[int, list[str], list[pa.DataType]]:
         return table.metadata.num_rows, schema.names, schema.types
 
 
-def batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield columns of a file whose sizes were checked; no more of them at a time than there is room for."""
-    with _explained(path), pq.ParquetFile(path) as table:
-        n_bytes = path.stat().st_size
-        room = _most(n_bytes)
-        n_rows = _ROWS
-        if pa.types.is_string(table.schema_arrow.field("value").type):
-            with path.open("rb") as file:
-                chunks = _chunks(_footer(file, path, n_bytes), path)
-                texts = [chunk for chunk in chunks if chunk.get(_PATH) == [b"value"]]
-                sizes = [size for chunk in texts for size in _page_sizes(file, path, chunk, n_bytes)]
-                n_rows = max(1, min(_TEXTS, _PIECE // max([1, *sizes])))
-        for batch in table.iter_batches(n_rows, columns=list(names), use_threads=False):
-            room -= batch.nbytes
-            if room < 0:
-                raise _too_large(path, n_bytes)
-            batch.validate(full=True)  # texts may be no UTF-8
-            yield batch
+def batches(paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield columns of files whose sizes were checked, in pieces; there is room for all files together."""
+    n_bytes = sum(path.stat().st_size for path in paths if path.exists())
+    room = _most(n_bytes)
+    for path in paths:
+        with _explained(path), pq.ParquetFile(path) as table, path.open("rb") as file:
+            for i, n_rows in enumerate(_piece_rows(file, path, schema)):
+                for batch in table.iter_batches(
+                    n_rows, row_groups=[i], columns=schema.names, use_threads=False
+                ):
+                    room -= batch.nbytes
+                    if room < 0:
+                        raise _too_large(path, n_bytes)
+                    batch.validate(full=True)  # texts may be no UTF-8
+                    # What a writer says of missing values does not matter.
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _piece_rows(file: BinaryIO, path: Path, schema: pa.Schema) -> Iterator[int]:
+    """Yield for each row group how many rows may be read at a time, by its largest page of values."""
+    n_bytes = path.stat().st_size
+    for group in _groups(_footer(file, path, n_bytes), path):
+        values = [chunk for chunk in group if chunk.get(_PATH) == [b"value"]]
+        sizes = [size for chunk in values for size in _page_sizes(file, path, chunk, n_bytes)]
+        is_text = pa.types.is_string(schema.field("value").type)
+        yield max(1, min(_TEXTS, _PIECE // max([1, *sizes]))) if is_text else _ROWS
 
 
 def gone(path: Path) -> CodebookError:
@@ -104,8 +120,8 @@ def _most(n_bytes: int) -> int:
 
 def _too_large(path: Path, n_bytes: int) -> CodebookError:
     return CodebookError(
-        f"{path} has {n_bytes:,} bytes and would unpack to more than {_most(n_bytes):,}; no honest file does, "
-        "so it is not read."
+        f"{path} has {n_bytes:,} bytes and would unpack to more than {_most(n_bytes):,}; vocabfold writes no "
+        "such file, so it is not read."
     )
 
 
@@ -124,14 +140,13 @@ def _footer(file: BinaryIO, path: Path, n_bytes: int) -> Struct:
         return _struct(file.read(length), 0, 0)[0]
 
 
-def _chunks(footer: Struct, path: Path) -> Iterator[Struct]:
-    """Yield what the footer says of each column in each row group, if it is in this file."""
+def _groups(footer: Struct, path: Path) -> Iterator[list[Struct]]:
+    """Yield what the footer says of the columns in each row group, if they are in this file."""
     with _parsing(path):
         for group in footer.get(_GROUPS, []):
-            for chunk in group[_GROUP_CHUNKS]:
-                if _CHUNK_FILE in chunk:
-                    raise ValueError
-                yield chunk[_CHUNK_FACTS]
+            if any(_CHUNK_FILE in chunk for chunk in group[_GROUP_CHUNKS]):
+                raise ValueError
+            yield [chunk[_CHUNK_FACTS] for chunk in group[_GROUP_CHUNKS]]
 
 
 def _page_sizes(file: BinaryIO, path: Path, chunk: Struct, n_bytes: int) -> Iterator[int]:
@@ -146,14 +161,24 @@ def _page_sizes(file: BinaryIO, path: Path, chunk: Struct, n_bytes: int) -> Iter
         if not 0 < place <= end <= n_bytes:
             raise ValueError
         while place < end:
-            file.seek(place)
-            head, length = _struct(file.read(_MAX_HEAD), 0, 0)
+            head, length = _head(file, place)
             if min(head[_UNPACKED], head[_PACKED]) < 0:
                 raise ValueError
             yield head[_UNPACKED]
             place += length + head[_PACKED]
         if place != end:
             raise ValueError
+
+
+def _head(file: BinaryIO, place: int) -> tuple[Struct, int]:
+    """Return the head of a page, and its length: mostly a few bytes, unless it has long statistics."""
+    for n_bytes in (2**8, _MAX_HEAD):
+        file.seek(place)
+        with suppress(IndexError):
+            head, length = _struct(file.read(n_bytes), 0, 0)
+            if length <= n_bytes:
+                return head, length
+    raise ValueError
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, Kept, from_texts, read_parquet, spelled, to_texts
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS
@@ -104,6 +105,9 @@ class ClusterTable:
         queries = []
         for i, (name, kind) in enumerate(self.kinds.items()):
             table = part.tables[name]
+            if part.said and isinstance(table, list):
+                with Engine() as engine:
+                    part.said.check(engine, name, table)
             found = stored(cluster, table, kind, names)
             queries.append(f"SELECT {i} AS feature, {', '.join(names)} FROM {found}")
         return f"({' UNION ALL '.join(queries)})"
