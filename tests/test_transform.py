@@ -736,7 +736,7 @@ def test_a_column_that_does_not_fit_into_the_memory_limit_is_refused(book, tmp_p
     with pytest.raises(
         vf.InputError, match=r"has \d+ values, which need about .* GB in memory, and the limit is 0\.21"
     ):
-        book.transform(tmp_path / "rows.parquet", tmp_path / "ids.parquet", memory_limit="200MiB")
+        book.transform(tmp_path / "rows.parquet", out=tmp_path / "ids.parquet", memory_limit="200MiB")
     assert not (tmp_path / "ids.parquet").exists()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -213,6 +213,16 @@ def defaults_of(aim: str) -> dict[str, Any]:
     return {"smoothing": 0, "min_count": 1}
 
 
+def _is_strength(smoothing: object) -> bool:
+    """Tell whether something is a number of rows, and none that is too large for a double."""
+    if not isinstance(smoothing, Real) or isinstance(smoothing, bool):
+        return False
+    try:
+        return 0 <= float(smoothing) < math.inf
+    except OverflowError:
+        return False
+
+
 def check_options(
     budget: int | str,
     *,
@@ -250,8 +260,7 @@ def check_options(
         if isinstance(budget, str):
             raise InputError(f"budget must be a number of ids, or 'auto', got {budget!r}.")
         checks.at_least("budget", budget, 1)
-    is_number = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
-    if not (smoothing in (None, AUTO) or (is_number and 0 <= smoothing <= sys.float_info.max)):  # type: ignore[operator]
+    if not (smoothing in (None, AUTO) or _is_strength(smoothing)):
         raise InputError(f"smoothing must be 'auto' or a number of rows, 0 or more, got {smoothing!r}.")
     if min_count is not None:
         checks.at_least("min_count", min_count, 1)
