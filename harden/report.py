@@ -27,7 +27,9 @@ def of_all(noun: str, **largest: str) -> Callable[[Sequence[Row]], str]:
     """Sum up tried and failed, and add the largest of some figures, each with its words."""
 
     def measured(rows: Sequence[Row]) -> str:
-        said = [f"{_sum(rows, 'failed'):,} of {_sum(rows, 'tried'):,} {noun} failed"]
+        n_failed = _sum(rows, "failed")
+        failed = f"**{n_failed:,}**" if n_failed else "0"
+        said = [f"{failed} of {_sum(rows, 'tried'):,} {noun} failed"]
         for field, words in largest.items():
             found = [row[field] for row in rows if field in row]
             if found:
