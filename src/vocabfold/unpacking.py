@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from vocabfold import checks
 from vocabfold.errors import CodebookError
 
-_ROOM, _RATIO = 2**26, 2**10  # bytes that any file may unpack to, and more per byte of it
+_ROOM, _RATIO = 2**26, 2**7  # bytes that any file may unpack to, and more per byte of it
 _ROW_BYTES = 28  # of a value that is no text, its id, neg and pos
 _PIECE = 2**24  # bytes of a piece at the very most: as if all its values were as long as the longest page
 _TEXTS, _ROWS = 2**12, 2**16  # of a piece, at most
