@@ -72,12 +72,17 @@ class Part:
     session: Any = None  # of Spark, if they are to be used there
     said: Said | None = None  # by the header of the folder that they were loaded from
 
+    def check(self) -> None:
+        """Look at all columns that come from a folder, before anything but the engine reads their files."""
+        if self.said and self.tables.keys() - self.said.checked:
+            with Engine() as engine:
+                for name, table in self.tables.items():
+                    assert isinstance(table, list)
+                    self.said.check(engine, name, table)
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickle outlives temporary files, and travels to other machines.
-        with Engine() as engine:
-            for name, table in self.tables.items():
-                if self.said and isinstance(table, list):
-                    self.said.check(engine, name, table)
+        self.check()
         tables = {
             name: pq.read_table(table) if isinstance(table, list) else table
             for name, table in self.tables.items()

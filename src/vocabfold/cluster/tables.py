@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, Kept, from_texts, read_parquet, spelled, to_texts
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS
@@ -101,13 +100,11 @@ class ClusterTable:
 
     def _sent(self, cluster: Cluster, part: Any, by_fold: bool) -> str:
         """Return the query for a part that is on the driver, or in files."""
+        part.check()
         names = ["value", *(["fold"] if by_fold else []), "neg", "pos"]
         queries = []
         for i, (name, kind) in enumerate(self.kinds.items()):
             table = part.tables[name]
-            if part.said and isinstance(table, list):
-                with Engine() as engine:
-                    part.said.check(engine, name, table)
             found = stored(cluster, table, kind, names)
             queries.append(f"SELECT {i} AS feature, {', '.join(names)} FROM {found}")
         return f"({' UNION ALL '.join(queries)})"
