@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
+from vocabfold import unpacking
 from vocabfold.cluster import encoding, tables, writing
 from vocabfold.engines import spark as engine
 from vocabfold.engines.spark import Kept, is_frame
@@ -395,6 +396,21 @@ def test_a_codebook_whose_folder_is_gone_says_so(table, frame, tmp_path):
     shutil.rmtree(tmp_path / "book")
     with pytest.raises(vf.CodebookError, match="has been removed or replaced since it was loaded"):
         book.transform(frame.limit(1))
+
+
+def test_values_that_compress_too_well_are_saved_and_read(spark, tmp_path, monkeypatch):
+    # The files of a column share the room: each of them alone would have enough of it.
+    monkeypatch.setattr(unpacking, "_ROOM", 2**20)
+    monkeypatch.setattr(writing, "_FILE_ROWS", 100)
+    rows = spark.sql("SELECT repeat('x', 9000) || lpad(id, 6, '0') AS x, id % 2 AS y FROM range(800)")
+    counts = vf.count(rows, "y")
+    counts.save(tmp_path / "counts")
+    book = vf.fit(counts, 2, aim="information")
+    book.save(tmp_path / "book")
+    assert vf.fit(vf.load_counts(tmp_path / "counts"), 2, aim="information").digest == book.digest
+    loaded = vf.load(tmp_path / "book")
+    loaded.verify()
+    assert loaded.ids("x", ["x" * 9000 + f"{i:06}" for i in range(3)]).tolist() == [0, 1, 0]
 
 
 @pytest.mark.slow

@@ -73,16 +73,16 @@ class Saver:
             for group in _row_groups(batches):
                 n_rows, n_bytes = n_rows + group.num_rows, n_bytes + group.nbytes
                 writer.write_table(group, row_group_size=group.num_rows or 1)
-        if not unpacking.is_within(path, n_bytes):  # whoever reads it could not tell it from a bomb
-            path = self._unpacked(path, schema)
+        if not unpacking.is_readable(path, n_bytes):  # nobody could tell it from a bomb
+            path = self._unpacked(path)
         return self._listed(path, n_rows)
 
-    def _unpacked(self, path: Path, schema: pa.Schema) -> Path:
+    def _unpacked(self, path: Path) -> Path:
         """Return the same file without compression and encodings."""
         plain = self.folder / _unfinished()
         with (
             pq.ParquetFile(path) as packed,
-            pq.ParquetWriter(plain, schema, compression="none", use_dictionary=False) as writer,
+            pq.ParquetWriter(plain, packed.schema_arrow, compression="none", use_dictionary=False) as writer,
         ):
             for i in range(packed.num_row_groups):
                 writer.write_table(packed.read_row_group(i))
@@ -100,10 +100,13 @@ class Saver:
             shutil.rmtree(folder, ignore_errors=True)
 
     def take(self, path: Path) -> headers.Json:
-        """Take in a file that someone else wrote aside, and return its entry in the header."""
+        """Take in a file of a column that someone else wrote aside, and return its entry in the header."""
         with pq.ParquetFile(path) as opened:
-            n_rows = opened.metadata.num_rows
-        return self._listed(path, n_rows)
+            footer = opened.metadata
+        n_bytes = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+        if not unpacking.is_readable(path, n_bytes, is_alone=False):
+            path = self._unpacked(path)
+        return self._listed(path, footer.num_rows)
 
     def _listed(self, path: Path, n_rows: int) -> headers.Json:
         number = f"{len(self.files):03}"

@@ -58,9 +58,13 @@ def check_sizes(path: Path) -> None:
             raise _too_large(path, n_bytes)
 
 
-def is_within(path: Path, unpacked: int) -> bool:
-    """Tell whether a file may unpack to so many bytes."""
-    return unpacked <= _most(path.stat().st_size)
+def is_readable(path: Path, unpacked: int, *, is_alone: bool = True) -> bool:
+    """Tell whether a file would be read, if what it holds has so many bytes; several of a column share room."""
+    try:
+        check_sizes(path)
+    except CodebookError:
+        return False
+    return unpacked <= _most(path.stat().st_size) - (0 if is_alone else _ROOM)
 
 
 def look(path: Path) -> tuple[int, list[str], list[pa.DataType]]:

@@ -373,6 +373,11 @@ def read_parquet(session: Any, paths: Iterable[Path], schema: str) -> Frame:
 
 def write_parquet(frame: Frame, folder: Path, by: str, file_rows: int, page_bytes: int) -> None:
     """Write a frame to Parquet files in a folder, one folder inside it for each number in a column."""
-    options = {"compression": "zstd", "maxRecordsPerFile": file_rows, "parquet.page.size": page_bytes}
+    options = {
+        "compression": "zstd",
+        "maxRecordsPerFile": file_rows,
+        "parquet.page.size": page_bytes,
+        "parquet.writer.version": "v1",  # whatever a cluster is set to: the pages tell how long the texts are
+    }
     with _explained():
         frame.write.partitionBy(by).options(**options).parquet(f"file://{folder.absolute()}")
