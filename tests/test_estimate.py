@@ -156,6 +156,18 @@ def test_one_frequent_value_beside_rare_ones_of_the_other_label(big, a, b):
         assert found.strength > 0
 
 
+@pytest.mark.parametrize(
+    "pairs", [{(804, 63_934): 35, (2, 0): 36}, {(24_878, 279): 12, (0, 1): 49}, {(984_440, 12): 24, (12, 1): 16}]
+)
+def test_frequent_values_do_not_hide_how_others_differ(pairs):
+    """Around the rate of all rows, which is that of a few frequent values, no spread seems to pay."""
+    found = most_likely(*columns(pairs))
+    best = beta_binomial(pairs, found.mean, found.strength)
+    for mean in np.arange(0.005, 1, 0.03):
+        for strength in np.geomspace(1e-2, 1e6, 17):
+            assert beta_binomial(pairs, mean, strength) <= best + 1e-6
+
+
 def test_labels_may_be_swapped():
     pairs = drawn(np.random.default_rng(2).beta(1, 9, 5000), np.arange(1, 5001) % 90 + 1)
     there, back = (
