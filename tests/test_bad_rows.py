@@ -378,6 +378,22 @@ def test_csv_files_that_cannot_be_read(tmp_path, content, message):
     refused(message, tmp_path / "t.csv")
 
 
+def test_a_damaged_column_beside_those_that_are_folded(tmp_path):
+    """Arrow ends the process if it is asked what such a column is like."""
+    book = vf.fit(vf.count(TABLE, "y", "site"), 2, aim="information")
+    path, out = tmp_path / "t.parquet", tmp_path / "ids.parquet"
+    pq.write_table(pa.table({"z": ["p", "q"], "site": ["a", "b"]}), path)
+    content = path.read_bytes()
+    # A text (type 6) that may be missing (1) and is called z: now it may not, but has levels that say so.
+    optional, required = (b"\x15\x0c\x25" + repetition + b"\x18\x01z" for repetition in (b"\x02", b"\x00"))
+    assert content.count(optional) == 1
+    path.write_bytes(content.replace(optional, required))
+    with pytest.raises(vf.InputError, match=r"t\.parquet cannot be read: Definition level histogram"):
+        book.transform(path, out=out)
+    book.transform(path, out=out, only_ids=True)
+    assert pq.read_table(out)["site"].to_pylist() == book.ids("site", ["a", "b"]).tolist()
+
+
 def test_csv_files_without_a_header(tmp_path):
     (tmp_path / "t.csv").write_text("x,1\nz,0\n")
     refused(r"^column 'y' is not in the first line of .*t\.csv\. Columns: x, 1\.$", tmp_path / "t.csv")

@@ -157,7 +157,8 @@ def test_one_frequent_value_beside_rare_ones_of_the_other_label(big, a, b):
 
 
 @pytest.mark.parametrize(
-    "pairs", [{(804, 63_934): 35, (2, 0): 36}, {(24_878, 279): 12, (0, 1): 49}, {(984_440, 12): 24, (12, 1): 16}]
+    "pairs",
+    [{(804, 63_934): 35, (2, 0): 36}, {(24_878, 279): 12, (0, 1): 49}, {(984_440, 12): 24, (12, 1): 16}],
 )
 def test_frequent_values_do_not_hide_how_others_differ(pairs):
     """Around the rate of all rows, which is that of a few frequent values, no spread seems to pay."""

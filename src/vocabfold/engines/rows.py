@@ -156,7 +156,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
                 kind == "missing" or (wanted == "text" and format != files.JSON)
             )
             types[name] = KINDS[str(wanted) if is_wanted else kind or "text"].arrow
-        return streams.from_staged(source_name, staged, types, engine.memory_limit)
+        return streams.from_staged(engine, source_name, staged, types)
 
     has_header = format in (files.CSV, files.TSV)
     return Source(
@@ -204,7 +204,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
         source_name,
         files.footer(paths[0])[0].names,
         open,
-        lambda names, kinds, _: streams.from_parquet(paths, names, kinds, engine.memory_limit),
+        lambda names, kinds, _: streams.from_parquet(engine, paths, names, kinds),
         lambda names: fingerprints.of_parquet(paths, names),
     )
 

@@ -8,6 +8,7 @@ looked up once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vocabfold.engines import files, frames
+from vocabfold.engines.duckdb import Engine, file_list
 from vocabfold.errors import InputError
 from vocabfold.kinds import kind_of
 
@@ -82,27 +84,28 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from together()
 
 
-def kept(stream: Stream, path: Path, memory_limit: int) -> Stream:
+def kept(engine: Engine, stream: Stream, path: Path) -> Stream:
     """Return a stream that can be read again, from a file if need be."""
     if stream.is_lasting:
         return stream
     with pq.ParquetWriter(path, stream.schema) as writer:
         for batch in stream.read(stream.schema.names, ()):
             writer.write_batch(batch)
-    return from_parquet([path], None, (), memory_limit)
+    return from_parquet(engine, [path], None, ())
 
 
 def from_parquet(
-    paths: Sequence[Path], names: Sequence[str] | None, free: Collection[str], memory_limit: int
+    engine: Engine, paths: Sequence[Path], names: Sequence[str] | None, free: Collection[str]
 ) -> Stream:
     """Return the named columns of Parquet files, or all, one file after the other.
 
     Those that are `free` may have another type in every file, as long as they hold the same kind of values.
     """
-    footers = [files.footer(path) for path in paths]
-    wanted = footers[0][0].names if names is None else names
-    schema = _chosen(footers[0][0], wanted)
-    for path, (other, _) in zip(paths, footers, strict=True):
+    footers = {path: files.footer(path) for path in paths}
+    schemas = {path: schema for path, (schema, _) in footers.items()}
+    wanted = schemas[paths[0]].names if names is None else names
+    schema = _chosen(schemas[paths[0]], wanted)
+    for path, other in schemas.items():
         lacking = [name for name in wanted if name not in other.names]
         more = [name for name in other.names if name not in wanted] if names is None else []
         if lacking or more:
@@ -112,23 +115,28 @@ def from_parquet(
                 "folder, or leave all other columns out (only_ids)."
             )
         schema = _unified(schema, other, free, paths[0], path)
+    encoded = _dictionaries(engine, schemas, free)
 
     def read(names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
         for path in paths:
-            yield from _batches(path, schema, names, dictionaries, memory_limit)
+            texts = encoded[path].intersection(dictionaries)
+            for batch in _batches(path, names, texts, engine.memory_limit):
+                yield _cast(batch, schema, names, dictionaries)
 
-    return Stream(schema, sum(n_rows for _, n_rows in footers), read)
+    return Stream(schema, sum(footers[path][1] for path in paths), read)
 
 
-def from_staged(source_name: str, path: Path, types: Mapping[str, pa.DataType], memory_limit: int) -> Stream:
+def from_staged(engine: Engine, source_name: str, path: Path, types: Mapping[str, pa.DataType]) -> Stream:
     """Return the rows of text files, which were written to a Parquet file as c0, c1, ..., with these types."""
     schema = pa.schema(types.items())
+    staged, n_rows = files.footer(path)
+    encoded = _dictionaries(engine, {path: staged}, staged.names)[path]
 
     def read(names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
         columns = {f"c{list(types).index(name)}": schema.field(name) for name in names}
         # Only texts stay dictionaries: all others are cast.
         texts = {c for c, field in columns.items() if field.name in dictionaries and field.type == pa.string()}
-        for batch in _batches(path, None, list(columns), texts, memory_limit):
+        for batch in _batches(path, list(columns), encoded & texts, engine.memory_limit):
             with frames.reading(source_name):
                 arrays = [
                     array if column in texts else as_type(array, field.type)
@@ -136,7 +144,7 @@ def from_staged(source_name: str, path: Path, types: Mapping[str, pa.DataType], 
                 ]
             yield pa.record_batch(arrays, list(names))
 
-    return Stream(schema, files.footer(path)[1], read)
+    return Stream(schema, n_rows, read)
 
 
 def _chosen(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
@@ -172,18 +180,14 @@ def value_type(type: pa.DataType) -> pa.DataType:
 
 
 def _batches(
-    path: Path,
-    schema: pa.Schema | None,
-    names: Sequence[str],
-    dictionaries: Collection[str],
-    memory_limit: int,
+    path: Path, names: Sequence[str], dictionaries: Collection[str], memory_limit: int
 ) -> Iterator[pa.RecordBatch]:
     with frames.reading(str(path)):
-        footer = pq.read_metadata(path)
-        encoded = [name for name in dictionaries if _is_dictionary(footer, name)]
-        with pq.ParquetFile(path, read_dictionary=encoded, pre_buffer=False, buffer_size=_READ_AHEAD) as file:
-            for batch in file.iter_batches(_batch_rows(footer, memory_limit), columns=list(names)):
-                yield batch.select(list(names)) if schema is None else _cast(batch, schema, names, dictionaries)
+        n_rows = _batch_rows(pq.read_metadata(path), memory_limit)
+        options = {"read_dictionary": list(dictionaries), "pre_buffer": False, "buffer_size": _READ_AHEAD}
+        with pq.ParquetFile(path, **options) as file:
+            for batch in file.iter_batches(n_rows, columns=list(names)):
+                yield batch.select(list(names))
 
 
 def _cast(
@@ -208,23 +212,33 @@ def as_type(array: pa.Array, type: pa.DataType) -> pa.Array:
     return array if array.type == type else array.cast(type)
 
 
-def _is_dictionary(footer: pq.FileMetaData, name: str) -> bool:
-    """Tell whether a column of texts is a dictionary in every row group.
+def _dictionaries(
+    engine: Engine, schemas: Mapping[Path, pa.Schema], names: Collection[str]
+) -> dict[Path, set[str]]:
+    """Return which of the named columns are texts that each file has as dictionaries in every row group.
 
     Of plain texts, Arrow would make one dictionary that grows with the file. And writers give a dictionary up
     when it gets too large: the rest of the row group is plain, and the column takes more bytes than codes do.
+    DuckDB looks this up, as Arrow ends the process at the sight of some damaged columns.
     """
-    if not footer.num_row_groups or kind_of(footer.schema.to_arrow_schema().field(name).type) != "text":
-        return False
-    paths = [footer.row_group(0).column(i).path_in_schema for i in range(footer.num_columns)]
-    if name not in paths:
-        return False
-    chunks = [footer.row_group(group).column(paths.index(name)) for group in range(footer.num_row_groups)]
-    return all(
-        chunk.has_dictionary_page
-        and chunk.total_uncompressed_size < _DICTIONARY_BYTES + _CODE_BYTES * chunk.num_values
-        for chunk in chunks
-    )
+    encoded = set()
+    wanted = engine.variable("dictionaries", list(names))
+    with suppress(InputError):  # a file that Arrow alone can read
+        found = engine.run(
+            f"SELECT file_name, path_in_schema AS name FROM parquet_metadata({file_list(schemas)}) "
+            f"WHERE list_contains({wanted}, path_in_schema) GROUP BY ALL "
+            "HAVING bool_and(dictionary_page_offset IS NOT NULL AND "
+            f"total_uncompressed_size < {_DICTIONARY_BYTES} + {_CODE_BYTES} * num_values)"
+        )
+        encoded = {(chunk["file_name"], chunk["name"]) for chunk in found.to_pylist()}
+    return {
+        path: {
+            name
+            for name in names
+            if (str(path), name) in encoded and kind_of(schema.field(name).type) == "text"
+        }
+        for path, schema in schemas.items()
+    }
 
 
 def _batch_rows(footer: pq.FileMetaData, memory_limit: int) -> int:
