@@ -418,6 +418,20 @@ def test_whole_weights_count_as_repeated_rows():
         assert fold_counts(weighted, 20).digest == fold_counts(repeated, 20).digest
 
 
+@pytest.mark.parametrize("role", ["weight", "fold_column"])
+def test_a_column_without_a_name_has_the_role_that_it_is_given(role, tmp_path):
+    (tmp_path / "t.csv").write_text('site,"",click\na,2,1\na,0,0\nb,1,0\n')
+    (tmp_path / "named.csv").write_text("site,x,click\na,2,1\na,0,0\nb,1,0\n")
+    nameless, named = (
+        vf.count(tmp_path / file, "click", "site", **{role: name})
+        for file, name in (("t.csv", ""), ("named.csv", "x"))
+    )
+    assert nameless["site"].equals(named["site"])
+    assert nameless["site"].num_rows == (2 if role == "weight" else 3)
+    with pytest.raises(vf.InputError, match="^column '' .*is not in"):
+        vf.count(tmp_path / "named.csv", "click", "site", **{role: ""})
+
+
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.floats(0, 1e6)), min_size=1, max_size=30))
 def test_weights_are_rounded_to_a_millionth_of_a_row(rows):

@@ -232,6 +232,11 @@ def test_divisive_begins_with_the_likelier_label_of_each_rate():
     assert baselines._halves(low, 1).tolist() == []
 
 
+def test_divisive_leaves_values_of_one_rate_as_they_are_if_they_are_not_merged():
+    curve = order(np.full(8, 3), np.full(8, 5), merge=False)
+    assert baselines.divisive(curve, 4).tolist() == [2, 4, 6]
+
+
 def test_divisive_says_when_it_was_stopped(monkeypatch):
     monkeypatch.setattr(baselines, "_MAX_ROUNDS", 2)
     with pytest.warns(

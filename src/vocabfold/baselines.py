@@ -145,11 +145,12 @@ def _nearest(cum_neg: Counts, cum_pos: Counts, rates: NDArray[np.float64], cuts:
         moved[i] = cuts[i]
         if left_pos > 0 and right_neg > 0:  # else one of the centres is 0 or 1, and no other rate is near it
             apart = cross_product(float(left_neg), float(left_pos), float(right_neg), float(right_pos))
-            # The rate t that is as near to the left centre l as to the right one r has
-            # t ln(r/l) = (1 - t) ln((1-l)/(1-r)).
-            to_left = np.log1p(apart / (float(right_neg) * float(left_neg + left_pos)))
-            to_right = np.log1p(apart / (float(left_pos) * float(right_neg + right_pos)))
-            moved[i] = np.searchsorted(rates, to_left / (to_left + to_right), side="right")
+            if apart > 0:  # else both centres are one, as values of one rate were not merged
+                # The rate t that is as near to the left centre l as to the right one r has
+                # t ln(r/l) = (1 - t) ln((1-l)/(1-r)).
+                to_left = np.log1p(apart / (float(right_neg) * float(left_neg + left_pos)))
+                to_right = np.log1p(apart / (float(left_pos) * float(right_neg + right_pos)))
+                moved[i] = np.searchsorted(rates, to_left / (to_left + to_right), side="right")
     return moved
 
 

@@ -161,7 +161,7 @@ class Folds:
         same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
         if not same or not set(book.features) <= set(counts.features):
             raise other_counts()
-        return cls(FoldedStore(book, counts, memory_limit), column or counts.fold_column)
+        return cls(FoldedStore(book, counts, memory_limit), counts.fold_column if column is None else column)
 
     def check(self, fingerprints: tuple[str, ...], place: str) -> None:
         """Refuse rows whose numbers do not tell their folds, as they are not what was counted in one go."""

@@ -180,7 +180,9 @@ class VocabularyCompressor(
 
     def _fit(self, dataset: DataFrame) -> VocabularyCompressorModel:
         session_of(dataset)
-        budget, fold_column = self._told("budget"), self._told("foldCol")
+        budget = self._told("budget")
+        # An empty name is none, as for the stages of pyspark.ml.
+        fold_column, weight = (self._told(name) or None for name in ("foldCol", "weightCol"))
         if budget is None:
             raise InputError("budget is missing: give a number of ids, or 'auto'.")
         names = ("aim", "method", "allocation", "smoothing", "tail", "unseen", "epsilon", "shards", "seed")
@@ -196,7 +198,7 @@ class VocabularyCompressor(
             self.getLabelCol(),
             self._told("inputCols"),
             positive=self._told("positive"),
-            weight=self._told("weightCol"),
+            weight=weight,
             fold_column=fold_column,
         )
         outputs = self._told("outputCols")

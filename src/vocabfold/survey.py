@@ -61,7 +61,7 @@ def look_over(
     assert label is not None
     label_sql = rows.columns[label].sql
     chosen = {"label": label_sql, "n": "count(*)"}
-    if weight:
+    if weight is not None:
         column = _numbers("weight", weight, rows, ("integer", "unsigned", "float"))
         is_float = rows.columns[weight].kind == "float"
         units = (
@@ -75,7 +75,7 @@ def look_over(
             "total": f"sum({column}::DOUBLE)",
             "units": f"sum({units})::{engine.text}",
         }
-    if fold_column:
+    if fold_column is not None:
         column = _numbers("fold_column", fold_column, rows, ("integer", "unsigned"))
         chosen |= {
             "n_no_fold": f"count_if({column} IS NULL)",
@@ -95,18 +95,21 @@ def look_over(
     is_present = any(group["label"] is value for group in classes)
     where = [f"{label_sql} IS NOT NULL"] if len(classes) < len(groups) else []
     in_units, units_per_row = None, 1
-    if weight:
+    if weight is not None:
         units_per_row = _check_weights(weight, classes)
         in_units = f"{_units(rows.columns[weight].sql, units_per_row)}::BIGINT"
         where.append(f"{in_units} > 0")  # a row of weight 0 is no row
     masses = [
-        (group["label"] is value, int(group["units"]) * units_per_row // FRACTIONS if weight else group["n"])
+        (
+            group["label"] is value,
+            group["n"] if weight is None else int(group["units"]) * units_per_row // FRACTIONS,
+        )
         for group in classes
     ]
     if not any(mass for _, mass in masses):
         raise InputError(f"all weights in {weight!r} are zero, or round to it; at least one row must count.")
     fold: str | None = None
-    if fold_column:
+    if fold_column is not None:
         folds = _check_folds(fold_column, folds, classes)
         fold = rows.columns[fold_column].sql
     elif folds:

@@ -142,7 +142,7 @@ def fit_transform(
         weight=weight,
         drop_null_labels=drop_null_labels,
         preset=preset,
-        folds=0 if fold_column else folds,
+        folds=folds if fold_column is None else 0,
         fold_seed=fold_seed,
         fold_column=fold_column,
         memory_limit=memory_limit,

@@ -109,6 +109,12 @@ class Plan:
         """The column that tells the folds of the rows."""
         return self.folds.column if self.folds else None
 
+    @property
+    def beside(self) -> list[str]:
+        """What is needed of the rows beside the columns that are looked up."""
+        name = self.fold_column
+        return [] if name is None or name in self.book.columns else [name]
+
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the columns of the result, with the digest of the codebook in their metadata."""
         names = self.book.features if self.only_ids else given.names
@@ -230,7 +236,7 @@ def _check_folds(plan: Plan, strange: Mapping[str, int], n_rows: int, place: str
     A few may: rows without a label, or of weight 0, are not counted.
     """
     name = max(strange, key=lambda name: strange[name], default="")
-    if plan.fold_column and not plan.is_counted and strange.get(name, 0) > _MANY_STRANGE * n_rows:
+    if plan.fold_column is not None and not plan.is_counted and strange.get(name, 0) > _MANY_STRANGE * n_rows:
         warnings.warn(
             f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that was not "
             "counted in their fold: unless these have no label, or no weight, they are other rows or their "
@@ -247,7 +253,7 @@ def _of_files(
     for _, target in jobs:
         writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
     unseen, strange = dict.fromkeys(plan.book.features, 0), dict.fromkeys(plan.book.features, 0)
-    needed = list(dict.fromkeys([*plan.book.features, *([plan.fold_column] if plan.fold_column else [])]))
+    needed = [*plan.book.features, *plan.beside]
     with Engine(limit) as engine:
         _check_room(plan.book, engine.memory_limit)
         whole = source(engine, data, preset)
@@ -315,8 +321,7 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
     """Return the rows of a file, after checking that they can be looked up and written."""
     is_csv = writing.format_of(target) != files.PARQUET
     kinds = {name: column.kind for name, column in plan.book.columns.items()}
-    carried = [plan.fold_column] if plan.fold_column and plan.fold_column not in plan.book.columns else []
-    stream = found.stream([*plan.book.features, *carried] if plan.only_ids else None, kinds, is_csv)
+    stream = found.stream([*plan.book.features, *plan.beside] if plan.only_ids else None, kinds, is_csv)
     check_values(plan.book, stream.schema, found.name)
     check_kinds(plan.book, stream.schema, found.name)
     if is_csv:

@@ -146,9 +146,8 @@ class Trials:
 @cache
 def _compile(method: str, allocation: str) -> None:
     """Compile all that a method needs, so that no time has it in it."""
-    rng = np.random.default_rng(0)
-    # Half of the values have the same rate, with which `divisive` loses groups and has to refill them.
-    n_values = np.append(np.ones(1_000, np.int64), 1_000)
-    sides = rng.integers(1, 10**6, (2, 2, 1_000))
-    columns = [Column(np.append(neg, 1), np.append(pos, 1), n_values) for neg, pos in sides]
+    neg, pos = np.random.default_rng(0).integers(300_000, 10**6, (2, 1_000))
+    # Of values with one of a few rates, `divisive` loses groups, and has to refill them.
+    few = Column(np.arange(1, 10), np.ones(9, np.int64), np.full(9, 100))
+    columns = [Column(neg, pos, np.ones(1_000, np.int64)), few]
     Trials(columns, merge=False, tuning=Tuning()).run(Task(method, allocation, 50))
