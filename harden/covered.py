@@ -74,7 +74,7 @@ def _tests(settings: Path, session: list[str]) -> Row:
     said = ended.stdout.strip().splitlines()
     row = {"what": f"pytest {' '.join(session)}", "tried": 1, "failed": int(ended.returncode != 0)}
     if ended.returncode:
-        row["first_failure"] = "; ".join(line for line in said if line.startswith(("FAILED", "ERROR")))
+        row["failures"] = "; ".join(line for line in said if line.startswith(("FAILED", "ERROR")))
     return row | {"said": said[-1] if said else ended.stderr[-200:]}
 
 

@@ -204,6 +204,18 @@ def test_offsets_weights_and_rows_without_a_label():
     assert (np.asarray(ids["device"]) - book.offsets["device"]).tolist() == plain["device"].to_pylist()
 
 
+def test_the_column_with_the_folds_may_have_no_name(tmp_path):
+    lines = [f"s{i % 4},{i % 3},{i * i % 5 % 2}" for i in range(40)]
+    found = []
+    for file, name in (("nameless", ""), ("named", "part")):
+        path = tmp_path / f"{file}.csv"
+        path.write_text("\n".join([f'site,"{name}",click', *lines]))
+        options = {"features": "site", "budget": 3, "fold_column": name, "out": tmp_path / f"{file}.parquet"}
+        book, _ = vf.fit_transform(path, "click", **options)
+        found.append((book.digest, pq.read_table(options["out"])["site"].to_pylist()))
+    assert found[0] == found[1]
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from([2, 5]))
 def test_noise_stays_noise(seed, folds):

@@ -25,6 +25,8 @@ from test_counting import FEATURES, arrow, sample, write_csv
 from vocabfold import encoding
 from vocabfold import transform as step
 from vocabfold.engines import streams
+from vocabfold.engines.duckdb import Engine
+from vocabfold.engines.rows import source
 
 # Most tests look up the very rows that they fitted; test_crossfit.py is about what that warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:.*seems to be what the codebook was fitted on")
@@ -490,6 +492,29 @@ def test_small_batches_are_looked_up_together(book, tmp_path):
     book.transform(table.to_reader(), out=tmp_path / "out.parquet")
     out = pq.read_table(tmp_path / "out.parquet")
     assert {name: out[name].to_pylist() for name in book} == by_hand(book, NEW * 5)
+
+
+def test_texts_come_as_dictionaries_where_files_have_them(tmp_path):
+    words = pa.table({"w": ["a", "b"] * 50, "plain": [f"p{i}" for i in range(100)], "n": range(100)})
+    path, other, text = (tmp_path / name for name in ("it's [1].parquet", "other.parquet", "t.csv"))
+    pq.write_table(words, path, use_dictionary=["w", "n"], row_group_size=40)
+    pq.write_table(words, other, use_dictionary=False)
+    pa.csv.write_csv(words, text)
+    names = words.schema.names
+
+    def coded(stream):
+        batch = next(stream.read(names, names))
+        return [name for name in names if pa.types.is_dictionary(batch.schema.field(name).type)]
+
+    with Engine() as engine:
+        assert coded(streams.from_parquet(engine, [path], names, names)) == ["w"]
+        assert coded(streams.from_parquet(engine, [other], names, names)) == []
+        both = streams.from_parquet(engine, [other, path], names, names)
+        types = [batch.schema.field("w").type for batch in both.read(["w"], ["w"])]
+        assert list(map(pa.types.is_dictionary, types)) == [False, True, True, True]  # a batch per row group
+        once = streams.from_reader("a reader", words.to_reader(), names)
+        assert "w" in coded(streams.kept(engine, once, tmp_path / "kept.parquet", names))
+        assert "w" in coded(source(engine, text).stream(None, {"w": "text", "plain": "text"}, False))
 
 
 def test_files_with_columns_of_several_types_and_orders_become_one(tmp_path, monkeypatch):

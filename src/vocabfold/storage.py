@@ -34,6 +34,7 @@ except ImportError:  # Windows: two writers at once are not kept apart there
 
 _SAMPLE = 2**11  # rows of the first row group, by which the size of the others is chosen:
 _ROW_GROUP, _GROUP_BYTES = 2**18, 2**25  # at most so many rows, and about so many bytes of text
+_PIECE = 2**8  # rows that are copied at a time
 _MAX_TRIES = 50  # to load a folder that is replaced meanwhile
 _PROVENANCE = "provenance.json"
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
@@ -73,19 +74,28 @@ class Saver:
             for group in _row_groups(batches):
                 n_rows, n_bytes = n_rows + group.num_rows, n_bytes + group.nbytes
                 writer.write_table(group, row_group_size=group.num_rows or 1)
-        if not unpacking.is_readable(path, n_bytes):  # nobody could tell it from a bomb
-            path = self._unpacked(path)
+        (path,) = self._readable([path], n_bytes)
         return self._listed(path, n_rows)
+
+    def _readable(self, paths: list[Path], n_bytes: int) -> list[Path]:
+        """Return the files of a column, which hold so many bytes, so that nobody takes them for bombs."""
+        return paths if unpacking.are_readable(paths, n_bytes) else [self._unpacked(path) for path in paths]
 
     def _unpacked(self, path: Path) -> Path:
         """Return the same file without compression and encodings."""
         plain = self.folder / _unfinished()
         with (
             pq.ParquetFile(path) as packed,
-            pq.ParquetWriter(plain, packed.schema_arrow, compression="none", use_dictionary=False) as writer,
+            pq.ParquetWriter(
+                plain,
+                packed.schema_arrow,
+                compression="none",
+                use_dictionary=False,
+                data_page_size=unpacking.PAGE,
+            ) as writer,
         ):
-            for i in range(packed.num_row_groups):
-                writer.write_table(packed.read_row_group(i))
+            for group in _row_groups(packed.iter_batches(_PIECE)):
+                writer.write_table(group, row_group_size=group.num_rows)
         path.unlink()
         return plain
 
@@ -99,14 +109,13 @@ class Saver:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def take(self, path: Path) -> headers.Json:
-        """Take in a file of a column that someone else wrote aside, and return its entry in the header."""
-        with pq.ParquetFile(path) as opened:
-            footer = opened.metadata
-        n_bytes = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-        if not unpacking.is_readable(path, n_bytes, is_alone=False):
-            path = self._unpacked(path)
-        return self._listed(path, footer.num_rows)
+    def take(self, paths: list[Path]) -> list[headers.Json]:
+        """Take in the files of a column that someone else wrote aside, and return their entries."""
+        footers = [pq.read_metadata(path) for path in paths]
+        rows = [footer.num_rows for footer in footers]
+        groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
+        n_bytes = sum(group.total_byte_size for group in groups) + unpacking.ROW_BYTES * sum(rows)
+        return list(map(self._listed, self._readable(paths, n_bytes), rows))
 
     def _listed(self, path: Path, n_rows: int) -> headers.Json:
         number = f"{len(self.files):03}"

@@ -348,7 +348,7 @@ def _write(
             plan.kept.update(indexes)  # for the next time
         if not is_last:
             with writing.explained(engine.folder):
-                stream = streams.kept(engine, stream, engine.folder / "kept.parquet")
+                stream = streams.kept(engine, stream, engine.folder / "kept.parquet", plan.book.features)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             n_wanted = [stream.n_rows or streams.BATCH_ROWS] * len(indexes)
             list(pool.map(lambda index, n: index.prepare(n), indexes.values(), n_wanted))

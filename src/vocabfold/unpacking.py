@@ -23,7 +23,7 @@ from vocabfold import checks
 from vocabfold.errors import CodebookError
 
 _ROOM, _RATIO = 2**26, 2**7  # bytes that any file may unpack to, and more per byte of it
-_ROW_BYTES = 28  # of a value that is no text, its id, neg and pos
+ROW_BYTES = 28  # of a value that is no text, its id, neg and pos
 _PIECE = 2**24  # bytes of a piece at the very most: as if all its values were as long as the longest page
 _TEXTS, _ROWS = 2**12, 2**16  # of a piece, at most
 PAGE = 2**15  # bytes of a page of texts, as vocabfold writes them: pieces of larger ones have fewer rows
@@ -50,7 +50,7 @@ def check_sizes(path: Path) -> None:
         chunks = [chunk for group in _groups(footer, path) for chunk in group]
         if sum(chunk[_CHUNK_BYTES] for chunk in chunks) > n_bytes:  # some are the same bytes
             raise ValueError
-        unpacked = footer[_FILE_ROWS] * _ROW_BYTES
+        unpacked = footer[_FILE_ROWS] * ROW_BYTES
         for chunk in chunks:
             if unpacked <= _most(n_bytes):
                 unpacked += sum(_page_sizes(file, path, chunk, n_bytes))
@@ -58,13 +58,14 @@ def check_sizes(path: Path) -> None:
             raise _too_large(path, n_bytes)
 
 
-def is_readable(path: Path, unpacked: int, *, is_alone: bool = True) -> bool:
-    """Tell whether a file would be read, if what it holds has so many bytes; several of a column share room."""
+def are_readable(paths: Sequence[Path], unpacked: int) -> bool:
+    """Tell whether the files of a column, which together hold so many bytes, would be read."""
     try:
-        check_sizes(path)
+        for path in paths:
+            check_sizes(path)
     except CodebookError:
         return False
-    return unpacked <= _most(path.stat().st_size) - (0 if is_alone else _ROOM)
+    return unpacked <= _most(sum(path.stat().st_size for path in paths))
 
 
 def look(path: Path) -> tuple[int, list[str], list[pa.DataType]]:

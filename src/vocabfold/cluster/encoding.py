@@ -177,15 +177,15 @@ def _check(
     book: Codebook, frame: Frame, names: Sequence[str], types: Sequence[str], folds: Folds | None
 ) -> None:
     """Refuse a frame that has not all columns of the codebook, once, of their kinds, and not as ids."""
-    needed = [*book.features, *([folds.column] if folds and folds.column else [])]
+    needed = [*book.features, *([folds.column] if folds and folds.column is not None else [])]
     checks.known("column", needed, names, spark.NAME)
     for name in needed:
         if names.count(name) > 1:
             raise InputError(f"{spark.NAME} has the column {name!r} twice; rename one of them.")
-    if folds and folds.column and spark.kind_of(types[names.index(folds.column)]) != "integer":
-        raise InputError(
-            f"fold_column {folds.column!r} must hold whole numbers, got {types[names.index(folds.column)]}."
-        )
+    if folds and folds.column is not None:
+        type = types[names.index(folds.column)]
+        if spark.kind_of(type) != "integer":
+            raise InputError(f"fold_column {folds.column!r} must hold whole numbers, got {type}.")
     for name in book.features:
         if DIGEST.decode() in frame.schema.fields[names.index(name)].metadata:
             raise holds_ids(name, spark.NAME)

@@ -1,7 +1,8 @@
 """A table on a cluster -> files of a folder, several per column, which the workers write.
 
 The folder must be the same for the driver and the workers: on one machine, or on a file system that they share.
-The driver reads the files once, for their sha256, as whoever loads them does, and never holds them.
+The driver reads the files once, for their sha256, as whoever loads them does, and never holds them. Where texts
+compress so well that readers would take the files for bombs, it writes them again as they are.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def write(
                 in_order = sorted_by_value(typed(found, kinds[name])).cast(schemas[name])
                 entries[name] = [saver.add(schemas[name], in_order.to_batches())]
             else:
-                entries[name] = [saver.take(path) for path in written[name]] or [saver.add(schemas[name], [])]
+                entries[name] = saver.take(written[name]) or [saver.add(schemas[name], [])]
             n_found = sum(entry["rows"] for entry in entries[name])
             if n_found != expected[name]:
                 raise InputError(

@@ -8,7 +8,6 @@ looked up once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,14 +83,14 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from together()
 
 
-def kept(engine: Engine, stream: Stream, path: Path) -> Stream:
-    """Return a stream that can be read again, from a file if need be."""
+def kept(engine: Engine, stream: Stream, path: Path, dictionaries: Collection[str]) -> Stream:
+    """Return a stream that can be read again, from a file if need be; some columns may come as dictionaries."""
     if stream.is_lasting:
         return stream
     with pq.ParquetWriter(path, stream.schema) as writer:
         for batch in stream.read(stream.schema.names, ()):
             writer.write_batch(batch)
-    return from_parquet(engine, [path], None, ())
+    return from_parquet(engine, [path], None, dictionaries)
 
 
 def from_parquet(
@@ -182,12 +181,10 @@ def value_type(type: pa.DataType) -> pa.DataType:
 def _batches(
     path: Path, names: Sequence[str], dictionaries: Collection[str], memory_limit: int
 ) -> Iterator[pa.RecordBatch]:
-    with frames.reading(str(path)):
-        n_rows = _batch_rows(pq.read_metadata(path), memory_limit)
-        options = {"read_dictionary": list(dictionaries), "pre_buffer": False, "buffer_size": _READ_AHEAD}
-        with pq.ParquetFile(path, **options) as file:
-            for batch in file.iter_batches(n_rows, columns=list(names)):
-                yield batch.select(list(names))
+    options = {"read_dictionary": list(dictionaries), "pre_buffer": False, "buffer_size": _READ_AHEAD}
+    with frames.reading(str(path)), pq.ParquetFile(path, **options) as file:
+        for batch in file.iter_batches(_batch_rows(file.metadata, memory_limit), columns=list(names)):
+            yield batch.select(list(names))
 
 
 def _cast(
@@ -221,24 +218,26 @@ def _dictionaries(
     when it gets too large: the rest of the row group is plain, and the column takes more bytes than codes do.
     DuckDB looks this up, as Arrow ends the process at the sight of some damaged columns.
     """
-    encoded = set()
-    wanted = engine.variable("dictionaries", list(names))
-    with suppress(InputError):  # a file that Arrow alone can read
+    texts = {
+        path: {name for name in names if name in schema.names and kind_of(schema.field(name).type) == "text"}
+        for path, schema in schemas.items()
+    }
+    wanted = sorted(set().union(*texts.values()))
+    if not wanted:
+        return texts
+    try:
         found = engine.run(
             f"SELECT file_name, path_in_schema AS name FROM parquet_metadata({file_list(schemas)}) "
-            f"WHERE list_contains({wanted}, path_in_schema) GROUP BY ALL "
+            f"WHERE list_contains({engine.variable('dictionaries', wanted)}, path_in_schema) GROUP BY ALL "
             "HAVING bool_and(dictionary_page_offset IS NOT NULL AND "
             f"total_uncompressed_size < {_DICTIONARY_BYTES} + {_CODE_BYTES} * num_values)"
         )
-        encoded = {(chunk["file_name"], chunk["name"]) for chunk in found.to_pylist()}
-    return {
-        path: {
-            name
-            for name in names
-            if (str(path), name) in encoded and kind_of(schema.field(name).type) == "text"
-        }
-        for path, schema in schemas.items()
-    }
+    except InputError:  # a file that Arrow alone can read
+        if len(schemas) == 1:
+            return {path: set() for path in schemas}
+        return {path: _dictionaries(engine, {path: schemas[path]}, names)[path] for path in schemas}
+    encoded = {(chunk["file_name"], chunk["name"]) for chunk in found.to_pylist()}
+    return {path: {name for name in texts[path] if (str(path), name) in encoded} for path in schemas}
 
 
 def _batch_rows(footer: pq.FileMetaData, memory_limit: int) -> int:
