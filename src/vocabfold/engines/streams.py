@@ -105,8 +105,8 @@ def from_parquet(
     wanted = schemas[paths[0]].names if names is None else names
     schema = _chosen(schemas[paths[0]], wanted)
     for path, other in schemas.items():
-        lacking = [name for name in wanted if name not in other.names]
-        more = [name for name in other.names if name not in wanted] if names is None else []
+        lacking = _beyond(wanted, other.names)
+        more = _beyond(other.names, wanted) if names is None else []
         if lacking or more:
             with_it, without = (paths[0], path) if lacking else (path, paths[0])
             raise InputError(
@@ -128,11 +128,12 @@ def from_parquet(
 def from_staged(engine: Engine, source_name: str, path: Path, types: Mapping[str, pa.DataType]) -> Stream:
     """Return the rows of text files, which were written to a Parquet file as c0, c1, ..., with these types."""
     schema = pa.schema(types.items())
+    numbered = {name: f"c{i}" for i, name in enumerate(types)}
     staged, n_rows = files.footer(path)
-    encoded = _dictionaries(engine, {path: staged}, staged.names)[path]
+    encoded = _dictionaries(engine, {path: staged}, set(staged.names))[path]
 
     def read(names: Sequence[str], dictionaries: Collection[str]) -> Iterator[pa.RecordBatch]:
-        columns = {f"c{list(types).index(name)}": schema.field(name) for name in names}
+        columns = {numbered[name]: schema.field(name) for name in names}
         # Only texts stay dictionaries: all others are cast.
         texts = {c for c, field in columns.items() if field.name in dictionaries and field.type == pa.string()}
         for batch in _batches(path, list(columns), encoded & texts, engine.memory_limit):
@@ -147,7 +148,14 @@ def from_staged(engine: Engine, source_name: str, path: Path, types: Mapping[str
 
 
 def _chosen(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    return pa.schema([schema.field(name) for name in names if name in schema.names], schema.metadata)
+    known = set(schema.names)
+    return pa.schema([schema.field(name) for name in names if name in known], schema.metadata)
+
+
+def _beyond(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the names that are not among others; there may be thousands of both."""
+    known = set(others)
+    return [name for name in names if name not in known]
 
 
 def _unified(schema: pa.Schema, other: pa.Schema, free: Collection[str], first: Path, path: Path) -> pa.Schema:
@@ -219,7 +227,7 @@ def _dictionaries(
     DuckDB looks this up, as Arrow ends the process at the sight of some damaged columns.
     """
     texts = {
-        path: {name for name in names if name in schema.names and kind_of(schema.field(name).type) == "text"}
+        path: {field.name for field in schema if field.name in names and kind_of(field.type) == "text"}
         for path, schema in schemas.items()
     }
     wanted = sorted(set().union(*texts.values()))

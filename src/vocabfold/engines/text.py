@@ -108,7 +108,8 @@ class Separated:
         is_criteo = self._format == CRITEO
         quote = "" if is_criteo else '"'
         columns = ", ".join(f"'f{i}': 'VARCHAR'" for i in range(len(self.names)))
-        chosen = ", ".join(f"f{self.names.index(name)} AS c{i}" for i, name in enumerate(names))
+        numbers = {name: i for i, name in enumerate(self.names)}
+        chosen = ", ".join(f"f{numbers[name]} AS c{i}" for i, name in enumerate(names))
         line_end = self._line_end.replace("\r", "\\r").replace("\n", "\\n")  # as the engine spells them
         sql = (
             f"SELECT {chosen} FROM read_csv({file_list(self._paths)}, auto_detect = false, "
