@@ -6,12 +6,12 @@ python -m harden.report
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.measure import Row, read_csv
+from benchmarks.measure import Row
 from benchmarks.tables import table, update_page
-from harden.record import RUNS
+from harden.record import RUNS, kept
 
 PAGE = RUNS.parents[1] / "docs" / "reliability.md"
-_UNSHOWN = ("what", "tried", "failed", "not_run", "first_failure", "at_second")
+_UNSHOWN = ("what", "tried", "failed", "not_run", "first_failure", "at_second", "commit")
 _LONG = ("survivors", "missed")  # in the log alone
 
 
@@ -108,9 +108,9 @@ def main() -> None:
     for name, check in CHECKS.items():
         line = {"what": check.title, "to reach": check.target, "script": f"[{name}](../harden/{name}.py)"}
         if (RUNS / name).exists():
-            about = {row["fact"]: row["is"] for row in read_csv(RUNS / name / "about.csv")}
-            rows = read_csv(RUNS / name / "raw.csv")
-            when = f"{about['date']}, {about['commit']}, [log](../harden/runs/{name}/log.txt)"
+            about, rows = kept(RUNS / name)
+            commits = ", ".join(dict.fromkeys(str(row["commit"]) for row in rows))
+            when = f"{about['date']}, {commits}, [log](../harden/runs/{name}/log.txt)"
             lines.append(line | {"measured": check.measured(rows), "when": when})
             details.append(f"### {check.title[0].upper()}{check.title[1:]}\n\n{_detail(rows)}")
         else:

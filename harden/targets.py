@@ -6,6 +6,7 @@ Bytes are choices, too, so that a mutation of bytes is a mutation of a command l
 """
 
 import contextlib
+import copy
 import gzip
 import hashlib
 import io
@@ -467,9 +468,9 @@ class Folders:
             if choices.number(5) == 4:
                 del node[key]
             elif isinstance(node, list) and choices.number(3) == 2:
-                node.append(node[key])
+                node.append(copy.deepcopy(node[key]))
             else:
-                node[key] = choices.of(ODD_JSON) if choices.number(4) else choices.word()
+                node[key] = copy.deepcopy(choices.of(ODD_JSON)) if choices.number(4) else choices.word()
             return
 
     def _files_of(self, header: dict[str, Any], choices: Choices) -> dict[str, Any]:

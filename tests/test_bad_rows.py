@@ -394,6 +394,13 @@ def test_a_damaged_column_beside_those_that_are_folded(tmp_path):
     assert pq.read_table(out)["site"].to_pylist() == book.ids("site", ["a", "b"]).tolist()
 
 
+def test_a_parquet_file_whose_names_are_not_utf8(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"z\u00e9z": ["a"], "y": [0]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"z\xc3\xa9z", b"z\xcezz"))
+    refused(r"t\.parquet is not a readable Parquet file: 'utf-8' codec can't decode", path)
+
+
 def test_csv_files_without_a_header(tmp_path):
     (tmp_path / "t.csv").write_text("x,1\nz,0\n")
     refused(r"^column 'y' is not in the first line of .*t\.csv\. Columns: x, 1\.$", tmp_path / "t.csv")

@@ -86,7 +86,7 @@ def footer(file: Path) -> tuple[pa.Schema, int]:
     try:
         with pq.ParquetFile(file) as opened:
             return opened.schema_arrow, opened.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # names may be no UTF-8
         raise InputError(f"{file} is not a readable Parquet file: {_first_line(error)}") from error
 
 
