@@ -203,10 +203,12 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def read_csv(path: Path) -> list[dict[str, Any]]:
-    """Read raw rows back; empty cells are left out."""
+def read_csv(path: Path, *, texts: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Read raw rows back; empty cells are left out. Some columns are texts, even if they look like numbers."""
     with path.open(newline="", encoding="utf-8") as file:
-        return [{k: _number(v) for k, v in row.items() if v} for row in csv.DictReader(file)]
+        return [
+            {k: v if k in texts else _number(v) for k, v in row.items() if v} for row in csv.DictReader(file)
+        ]
 
 
 def _number(text: str) -> int | float | str:
