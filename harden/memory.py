@@ -54,6 +54,7 @@ class File:
     limit: int
     row_bytes: int
     columns: dict[str, str]
+    group_rows: int = 65_536  # of a row group, in which DuckDB writes a column as one page: it is read whole
 
     def write(self, path: Path, scale: float) -> int:
         """Write it, and return its size."""
@@ -61,7 +62,8 @@ class File:
         columns = ", ".join(f"{sql} AS {name}" for name, sql in self.columns.items())
         rows = f"SELECT {columns}, i % 5 = 0 AS click FROM (SELECT i, {n_rows} AS n FROM range({n_rows}) t(i))"
         # As large as the values are: nothing of it is saved by compression.
-        options = "FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT 1, ROW_GROUP_SIZE 65_536"
+        options = "FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT 1, "
+        options += f"ROW_GROUP_SIZE {self.group_rows}"
         duckdb.execute(f"COPY ({rows}) TO '{path}' ({options})")
         return path.stat().st_size
 
@@ -85,6 +87,7 @@ LONG = File(
     400_000_000,
     2 * 1000,
     {"page": _text("i % (n // 10)", 32), "user": _text("(i * 7919) % (n // 10)", 32)},
+    group_rows=8_192,
 )
 
 

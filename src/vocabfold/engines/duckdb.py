@@ -29,6 +29,7 @@ _LEAST_SHARE = 0.5  # of a small limit, as it cannot sort millions of texts with
 _BATCH = 2**14  # rows that are streamed at a time
 _FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError)
 _LEAST_MEMORY, _MOST_MEMORY = 200 * 2**20, 2**50
+_GROUP_BYTES = 2**24  # of a row group that is written here, about
 _MAX_MESSAGE = 300  # characters of an error of the engine, which may quote a whole line
 _MEMORY_PER_THREAD = 512 * 2**20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
@@ -107,7 +108,9 @@ class Engine:
         lost on dictionaries and compression.
         """
         plain = ", DICTIONARY_SIZE_LIMIT 1, COMPRESSION uncompressed" if distinct else ""
-        options = f"FORMAT parquet{plain}"
+        # A column of a row group is one page, which is read as a whole: long texts must not make it huge.
+        bounded = "" if ordered else f", ROW_GROUP_SIZE_BYTES {_GROUP_BYTES}"
+        options = f"FORMAT parquet{plain}{bounded}"
         try:
             self._connection.execute(f"SET preserve_insertion_order = {ordered}")
             self._connection.execute(f"COPY ({sql}) TO {literal(str(path))} ({options})")
