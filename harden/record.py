@@ -63,7 +63,7 @@ def kept(folder: Path) -> tuple[dict[str, str], list[Row]]:
     """Return what is known about the last run, and its rows, each with its commit."""
     about = {row["fact"]: row["is"] for row in read_csv(folder / "about.csv", texts=["is"])}
     rows = read_csv(folder / "raw.csv", texts=["commit"])  # 54e4513 is no number
-    return about, [{"commit": about["commit"]} | row for row in rows]
+    return about, [row | {"commit": row.get("commit", about["commit"])} for row in rows]
 
 
 def _with_kept(folder: Path, rows: list[Row]) -> list[Row]:
