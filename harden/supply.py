@@ -350,9 +350,13 @@ def run(small: bool) -> Iterator[Row]:
             return
         yield from archives(tools, folder)
         wheel = next((folder / "dist").glob("*.whl"))
-        yield from installed(wheel, folder)
-        exact = [lowest(each) for each in direct()]
-        yield from trial("lowest: the oldest packages that are allowed", folder / "lowest", wheel, exact, TESTS)
+        if record.is_wanted("install: whl"):
+            yield from installed(wheel, folder)
+        what, exact = "lowest: the oldest packages that are allowed", [lowest(each) for each in direct()]
+        if record.is_wanted(what):
+            yield from trial(what, folder / "lowest", wheel, exact, TESTS)
+        if not record.is_wanted("newest"):  # all that follows comes with it
+            return
         yield from trial("newest: the newest packages", folder / "newest", wheel, direct(), TESTS)
         yield from trial(
             "pre-releases: the newest packages", folder / "pre", wheel, direct(), FEW_TESTS, pre=True

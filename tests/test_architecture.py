@@ -88,7 +88,7 @@ ALLOWED = {
     "outputs": {"errors", "engines"},
     "transform": {
         *("errors", "checks", "progress", "engines", "counts"),
-        *("codebook", "crossfit", "encoding", "outputs", "cluster.encoding"),
+        *("codebook", "loading", "crossfit", "encoding", "outputs", "cluster.encoding"),
     },
     "solving": {
         *("budget", "order", "solve", "folds", "folding", "engines", "counts", "kinds", "pairs", "private"),

@@ -257,7 +257,8 @@ def test_a_file_of_pandas_is_read_by_pandas_with_its_index_and_without_old_types
 
 
 def test_a_table_of_pandas_goes_back_to_pandas_with_numbers(book, tmp_path):
-    for site in ("str", "string", "category", object):
+    # Before pandas 3, "str" makes texts of missing values.
+    for site in ("string", "category", object, *(["str"] if pd.__version__ >= "3" else [])):
         frame = arrow(NEW).to_pandas(types_mapper=pd.ArrowDtype).astype({"site": site})
         out = book.transform(pa.Table.from_pandas(frame)).to_pandas()
         assert {name: out[name].tolist() for name in book} == by_hand(book, NEW)
@@ -763,6 +764,19 @@ def test_a_column_that_does_not_fit_into_the_memory_limit_is_refused(book, tmp_p
     ):
         book.transform(tmp_path / "rows.parquet", out=tmp_path / "ids.parquet", memory_limit="200MiB")
     assert not (tmp_path / "ids.parquet").exists()
+
+
+def test_long_texts_count_by_their_length(tmp_path, monkeypatch):
+    rows = pa.table({"x": ["a" * 600, "b" * 600], "y": [0, 1]})
+    fold_counts(vf.count(rows, "y"), 2).save(tmp_path / "book")
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    book = vf.load(tmp_path / "book")
+    book.transform(tmp_path / "rows.parquet", out=tmp_path / "ids.csv", memory_limit="200MiB")
+    monkeypatch.setattr(step, "_COPIES", 10**6)
+    with pytest.raises(
+        vf.InputError, match=r"has 2 values, which need about 1\.2 GB in memory, and the limit is"
+    ):
+        book.transform(tmp_path / "rows.parquet", out=tmp_path / "more.csv", memory_limit="200MiB")
 
 
 def test_a_column_that_fills_the_memory_is_loaded_alone():

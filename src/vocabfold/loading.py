@@ -61,6 +61,13 @@ class SavedStore:
             self._check(engine, name, sql)
         return sql
 
+    def text_bytes(self, engine: Engine, name: str) -> int:
+        """Return how many bytes the values of a column of texts have."""
+        found = engine.run(
+            f"SELECT coalesce(sum(strlen(value)), 0)::BIGINT AS n FROM {parquet(self.files[name])}"
+        )
+        return int(found["n"][0].as_py())
+
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory."""
         return {name: self._index(name) for name in names}

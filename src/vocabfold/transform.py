@@ -46,6 +46,7 @@ from vocabfold.engines.rows import Source, source
 from vocabfold.engines.streams import Stream
 from vocabfold.engines.text import PRESETS
 from vocabfold.errors import InputError
+from vocabfold.loading import SavedStore
 from vocabfold.progress import track
 
 OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
@@ -54,7 +55,8 @@ _OWN_MEMORY = 300 * 2**20  # bytes that Python, its compiled code and batches ne
 _KEPT_SHARE = 1 / 2  # the part for the values of the codebook,
 _LEAST_SHARE = 1 / 8  # and if little is left, this part of the limit
 _verified: WeakSet[Codebook] = WeakSet()  # codebooks whose digest was computed from their values
-_VALUE_BYTES = 64  # of a value of the codebook, while it is loaded
+_VALUE_BYTES = 64  # of a value of the codebook, while it is loaded,
+_COPIES = 2  # and of its text, if that is long
 
 T = TypeVar("T")
 
@@ -255,7 +257,7 @@ def _of_files(
     unseen, strange = dict.fromkeys(plan.book.features, 0), dict.fromkeys(plan.book.features, 0)
     needed = [*plan.book.features, *plan.beside]
     with Engine(limit) as engine:
-        _check_room(plan.book, engine.memory_limit)
+        _check_room(plan.book, engine)
         whole = source(engine, data, preset)
         checks.known("column", needed, whole.names, whole.place)
         _check_rows(plan, whole.fingerprints(plan.book.features), whole.name)
@@ -277,10 +279,13 @@ def _of_files(
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
 
 
-def _check_room(book: Codebook, memory_limit: int) -> None:
-    """Refuse a column whose values alone do not fit into memory."""
+def _check_room(book: Codebook, engine: Engine) -> None:
+    """Refuse a column whose values alone do not fit into memory; those of a codebook that is in it, do."""
+    memory_limit = engine.memory_limit
     for name, column in book.columns.items():
         needed = column.n_values * _VALUE_BYTES
+        if isinstance(book.store, SavedStore) and column.kind == "text" and needed <= memory_limit:
+            needed = max(needed, _COPIES * book.store.text_bytes(engine, name))
         if needed > memory_limit:
             raise InputError(
                 f"column {name!r} of the codebook has {column.n_values:,} values, which need about "
