@@ -724,7 +724,7 @@ def on_spark(tally: Tally, session: Any) -> None:
     tally.all("Spark name", list(names.values()), named)
 
 
-def wide(door: str, n_columns: int) -> Row:
+def wide(what: str, door: str, n_columns: int) -> Row:
     """Count, fit, save, load and encode a table of very many columns; with the time and memory of each."""
     columns = {f"column {i}": [f"{j % (2 + i % 3)}" + "x" for j in range(20)] for i in range(n_columns)}
     table = pa.table(columns | {LABEL: [j % 2 for j in range(20)]})
@@ -754,19 +754,21 @@ def wide(door: str, n_columns: int) -> Row:
         facts["peak_mb"] = round(extra_memory(work))
         facts["seconds"] = round(time.perf_counter() - started, 1)
 
-    tally.run(f"{n_columns:,} columns of {door}", 1, case)
-    return {"what": f"{n_columns:,} columns, {door}", **tally.facts, **facts, "columns": n_columns}
+    tally.run(what, 1, case)
+    return {"what": what, **tally.facts, **facts, "columns": n_columns}
 
 
 def run(small: bool) -> Iterator[Row]:
     """Try every door, one after another."""
     doors = ["CSV"] if small else list(DOORS)
     for door in doors:
-        tally = Tally()
-        values_in(door, tally, small)
-        surrogates_in(door, tally)
-        names_in(door, tally, small)
-        yield {"what": f"count, fit, save, load, transform: {door}", **tally.facts}
+        what = f"count, fit, save, load, transform: {door}"
+        if record.is_wanted(what):
+            tally = Tally()
+            values_in(door, tally, small)
+            surrogates_in(door, tally)
+            names_in(door, tally, small)
+            yield {"what": what, **tally.facts}
     others: dict[str, Callable[[Tally, bool], None]] = {
         "fit_transform": training,
         "scikit-learn": estimator,
@@ -775,15 +777,19 @@ def run(small: bool) -> Iterator[Row]:
         "command line": terminals,
     }
     for what, door_of in others.items():
-        if small and door_of is pages:  # seconds, and tests/test_report.py has such rows, too
+        # Of pages: seconds, and tests/test_report.py has such rows, too.
+        if (small and door_of is pages) or not record.is_wanted(what):
             continue
         tally = Tally()
         door_of(tally, small)
         yield {"what": what, **tally.facts}
-    if not small:
+    if not small and record.is_wanted("Spark"):
         yield from _spark()
+    n_columns = 20 if small else _WIDE
     for door in ("Parquet",) if small else ("Parquet", "CSV"):
-        yield wide(door, 20 if small else _WIDE)
+        what = f"{n_columns:,} columns, {door}"
+        if record.is_wanted(what):
+            yield wide(what, door, n_columns)
 
 
 def _spark() -> Iterator[Row]:

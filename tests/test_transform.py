@@ -774,9 +774,29 @@ def test_long_texts_count_by_their_length(tmp_path, monkeypatch):
     book.transform(tmp_path / "rows.parquet", out=tmp_path / "ids.csv", memory_limit="200MiB")
     monkeypatch.setattr(step, "_COPIES", 10**6)
     with pytest.raises(
-        vf.InputError, match=r"has 2 values, which need about 1\.2 GB in memory, and the limit is"
+        vf.InputError, match=r"has 2 values, which need about 1\.21 GB in memory, and the limit is"
     ):
         book.transform(tmp_path / "rows.parquet", out=tmp_path / "more.csv", memory_limit="200MiB")
+
+
+def test_files_of_a_codebook_that_changed_are_refused_before_their_texts_are_counted(tmp_path):
+    rows = pa.table({"x": ["a", "b"], "y": [0, 1]})
+    fold_counts(vf.count(rows, "y"), 2).save(tmp_path / "book")
+    pq.write_table(rows, tmp_path / "rows.parquet")
+
+    def transform():
+        book.transform(tmp_path / "rows.parquet", out=tmp_path / "ids.csv", memory_limit="200MiB")
+
+    book = vf.load(tmp_path / "book")
+    (path,) = book.store.files["x"]
+    bomb = pa.table({"value": [f"{'x' * 10**6}{i:06}" for i in range(300)]})
+    pq.write_table(bomb, path, use_dictionary=False, column_encoding={"value": "DELTA_BYTE_ARRAY"})
+    with pytest.raises(vf.CodebookError, match="would unpack to more than"):
+        transform()
+    path.unlink()
+    with pytest.raises(vf.CodebookError, match="has been removed or replaced since it was loaded"):
+        transform()
+    assert not (tmp_path / "ids.csv").exists()
 
 
 def test_a_column_that_fills_the_memory_is_loaded_alone():

@@ -50,6 +50,7 @@ class SavedStore:
     columns: Mapping[str, BookColumn]
     masses: tuple[int, int]  # units of all rows, by label
     checked: set[str] = field(default_factory=set)  # columns whose values have been looked at
+    lengths: dict[str, int] = field(default_factory=dict)  # bytes of the texts of columns, once they are known
 
     def sql(self, engine: Engine, name: str) -> str:
         """Return the query for value, id, neg, pos of a column."""
@@ -61,12 +62,12 @@ class SavedStore:
             self._check(engine, name, sql)
         return sql
 
-    def text_bytes(self, engine: Engine, name: str) -> int:
-        """Return how many bytes the values of a column of texts have."""
-        found = engine.run(
-            f"SELECT coalesce(sum(strlen(value)), 0)::BIGINT AS n FROM {parquet(self.files[name])}"
-        )
-        return int(found["n"][0].as_py())
+    def text_bytes(self, name: str) -> int:
+        """Return how many bytes the values of a column of texts have; too many for its files are refused."""
+        if name not in self.lengths:
+            schema = pa.schema([("value", pa.string())])
+            self.lengths[name] = sum(batch.nbytes for batch in unpacking.batches(self.files[name], schema))
+        return self.lengths[name]
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory."""
@@ -90,8 +91,7 @@ class SavedStore:
         """Refuse texts that unpack to too much, and ids and counts that cannot be; the engine would not."""
         column, (neg, pos) = self.columns[name], self.masses
         if column.kind == "text":
-            for _ in unpacking.batches(self.files[name], pa.schema([("value", pa.string())])):
-                pass
+            self.text_bytes(name)
         is_sum = "<=" if column.n_pooled else "="
         found = engine.run(
             f"SELECT coalesce(bool_and(id >= 0 AND id < {column.size} AND neg >= 0 AND pos >= 0), true) "

@@ -285,7 +285,7 @@ def _check_room(book: Codebook, engine: Engine) -> None:
     for name, column in book.columns.items():
         needed = column.n_values * _VALUE_BYTES
         if isinstance(book.store, SavedStore) and column.kind == "text" and needed <= memory_limit:
-            needed = max(needed, _COPIES * book.store.text_bytes(engine, name))
+            needed = max(needed, _COPIES * book.store.text_bytes(name))
         if needed > memory_limit:
             raise InputError(
                 f"column {name!r} of the codebook has {column.n_values:,} values, which need about "

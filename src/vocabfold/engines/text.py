@@ -186,11 +186,11 @@ def _kinds(engine: Engine, staged: Path, n_columns: int) -> list[Kind]:
     """Return the kind that all fields of each column share: by a sample first, then by all rows."""
     scan = parquet([staged])
     candidates = {f"c{i}": list(_PLAIN) for i in range(n_columns)}
-    for rows in (f"(SELECT * FROM {scan} LIMIT {_SAMPLE})", scan):
+    for end in (f" LIMIT {_SAMPLE}", ""):
         # Not of all columns at once: the time to plan a query grows with the square of its expressions.
         for first in range(0, n_columns, _TESTED):
             chosen = {f"c{i}": candidates[f"c{i}"] for i in range(first, min(first + _TESTED, n_columns))}
-            candidates |= _left(engine, rows, chosen)
+            candidates |= _left(engine, f"(SELECT {', '.join(chosen)} FROM {scan}{end})", chosen)
     return [
         (kind, kind, "number" in kinds)
         for kinds in candidates.values()
