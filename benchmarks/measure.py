@@ -149,9 +149,9 @@ def write_run(folder: Path, rows: Sequence[Row], about: Mapping[str, str]) -> No
     write_csv(folder / "about.csv", [{"fact": fact, "is": text} for fact, text in about.items()])
 
 
-def facts(packages: Sequence[str]) -> dict[str, str]:
+def facts(packages: Sequence[str], code: Sequence[str] = CODE) -> dict[str, str]:
     """Return what a reader needs to judge and repeat a run: date, commit, machine, versions."""
-    changed = "-dirty" if git("status", "--porcelain", "--", *CODE) else ""
+    changed = "-dirty" if git("status", "--porcelain", "--", *code) else ""
     return {
         "date": date.today().isoformat(),
         "commit": git("rev-parse", "--short", "HEAD") + changed or "unknown",

@@ -8,10 +8,11 @@
     tricks    names that lead out of the folder, links, pipes, devices, deep and wide JSON, compressed pages and
               encodings that unpack to hundreds of megabytes, footers that lie about sizes: all must be refused.
 
-Everything runs in processes of their own, so that a crash is noticed, with an audit hook that finds code that
-is compiled or run, processes, sockets, and files opened outside of the folder. What C++ opens, it does not
-see; where strace is installed, the tricks are tried under it once more. The figures: refused, used, failed, the
-longest time of the processor for one, and by how many megabytes the memory of the process grew at most.
+Everything runs in processes of their own, so that a crash is noticed, and one that hangs for a minute is ended;
+the mutants after it are still tried. An audit hook finds code that is compiled or run, processes, sockets, and
+files opened outside of the folder. What C++ does, it does not see; where strace is installed, the tricks are
+tried under it once more. The figures: refused, used, failed, the longest time of the processor for one, and by
+how many megabytes the memory of the process grew at most.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,11 +31,10 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -42,80 +43,28 @@ import pyarrow.parquet as pq
 import vocabfold as vf
 from benchmarks.measure import Row
 from harden import record
+from harden.corpus import ODD_JSON
+from harden.targets import signed
 
 LONGEST, MOST_MEMORY = 1.0, 256.0  # seconds and megabytes that one may take
 _LIMIT = "256MB"  # memory of the engine
 _AT_A_TIME, _TOGETHER = 4_000, 50  # mutants per process, and those whose memory is measured together
+_PATIENCE = 60  # seconds by the clock after which one hangs, even if others keep the machine busy
 _ROOT = Path(__file__).parents[1]
-_PATIENCE = 600  # seconds after which a process hangs
+_RIGHT = _REFUSED, _USED = "refused", "used"  # any other outcome says what went wrong
+
+# What may be touched besides the folder itself, by how its path begins, with a slash at its end: parts of
+# Python and of ours, limits of the machine, temporary folders.
+_OWN = (f"{sys.prefix}/", f"{sys.base_prefix}/", f"{_ROOT}/")
+_LIMITS = ("/proc/self/cgroup/", "/proc/meminfo/", "/sys/fs/cgroup/", "/sys/devices/system/")
+_TEMPORARY = f"{tempfile.gettempdir()}/vocabfold-"
+
+_LOOKS = re.compile(r"\w*stat\w*|f?access\w*|readlink\w*|getcwd")  # calls that neither open nor change anything
+_TOUCHES = re.compile(r"open(at2?)?|(mk|rm)dir(at)?|unlink(at)?")  # calls that are right in the right places
 
 Mutant = Callable[[Path], None]  # changes a folder
-_ABSURD: list[Any] = [
-    *(
-        None,
-        True,
-        False,
-        0,
-        1,
-        -1,
-        2,
-        2**31,
-        2**53,
-        2**63,
-        10**30,
-        -(2**63),
-        0.0,
-        -0.0,
-        0.5,
-        1e308,
-        -1e308,
-        1e-320,
-    ),
-    *(
-        "",
-        "x",
-        "\0",
-        "\ud800",
-        "../x",
-        "/etc/passwd",
-        "auto",
-        "1",
-        "x" * 10**5,
-        [],
-        {},
-        [[]],
-        [None],
-        ["x"],
-        [0, 0],
-    ),
-    *({"name": "x"}, [[[[[]]]]], list(range(1000))),
-]
-
-
-@dataclass
-class Seen:
-    """What the mutants of one process came to."""
-
-    refused: int = 0
-    used: int = 0
-    failures: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    megabytes: float = 0.0
-
-    def row(self, what: str) -> Row:
-        """Return the figures."""
-        tried = self.refused + self.used + len(self.failures)
-        first = {"first_failure": self.failures[0]} if self.failures else {}
-        return {
-            "what": what,
-            "tried": tried,
-            "refused": self.refused,
-            "used": self.used,
-            "failed": len(self.failures),
-            "longest": self.seconds,
-            "grown_mb": self.megabytes,
-            **first,
-        }
+Make = Callable[[Path], Iterable[Mutant]]
+_ABSURD: list[Any] = [*ODD_JSON, -(2**63), -0.0, "\ud800", "/etc/passwd", "x" * 10**5, [*range(1000)]]
 
 
 def run(small: bool) -> Iterator[Row]:
@@ -128,22 +77,23 @@ def run(small: bool) -> Iterator[Row]:
         for name in book:
             book.ids(name, [None] * 1000)  # so many build a table for the search, in a loop of its own
         step, n = (4999, 10) if small else (1, 6_000)
-        refused: dict[str, Callable[[Path], Iterable[Mutant]]] = {
+        refused: dict[str, Make] = {
             "single bits flipped": partial(_flips, step=step),
             "cut off at every byte": partial(_cuts, step=step),
             "swapped, missing, doubled, grown": _swaps,
             "names, links, pipes, JSON": _tricks,
             "decompression bombs": partial(_bombs, small=small),
         }
-        lies: dict[str, Callable[[Path], Iterable[Mutant]]] = {
+        lies: dict[str, Make] = {
             "lies in the header, signed for": partial(_header_lies, n=n),
             "bytes of Parquet, signed for": partial(_parquet_lies, n=n),
         }
         for what, make in (refused | lies).items():
             if record.is_wanted(what):
                 yield _tried(originals, what, make, must_refuse=what in refused)
-        if not small:
-            yield from _under_strace(originals)
+        traced = "files outside of the folder, as the system sees them"
+        if not small and record.is_wanted(traced):
+            yield _under_strace(originals, traced)
 
 
 def _originals(folder: Path) -> list[Path]:
@@ -166,12 +116,8 @@ def _originals(folder: Path) -> list[Path]:
     return [folder / "counts", folder / "book"]
 
 
-def _files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.iterdir()) if path.name != "provenance.json"]
-
-
 def _flips(folder: Path, step: int) -> Iterator[Mutant]:
-    for path in _files(folder):
+    for path in sorted(folder.iterdir()):
         content = path.read_bytes()
         for bit in range(0, 8 * len(content), step):
             changed = bytearray(content)
@@ -180,13 +126,14 @@ def _flips(folder: Path, step: int) -> Iterator[Mutant]:
 
 
 def _cuts(folder: Path, step: int) -> Iterator[Mutant]:
-    for path in _files(folder):
+    for path in sorted(folder.iterdir()):
         content = path.read_bytes()
         yield from (_written(path.name, content[:end]) for end in range(0, len(content), step))
 
 
 def _swaps(folder: Path) -> Iterator[Mutant]:
-    files = _files(folder)
+    # Without the notes on where it comes from a folder is as good.
+    files = [path for path in sorted(folder.iterdir()) if path.name != "provenance.json"]
     for path in files:
         yield lambda place, path=path: (place / path.name).unlink()
         yield _written(path.name, path.read_bytes() + b"\0")
@@ -254,20 +201,21 @@ def _tricks(folder: Path) -> Iterator[Mutant]:
     """Lead readers out of the folder, or keep them busy."""
     header = json.loads(_header(folder).read_text(encoding="utf-8"))
     name = header["columns"][0]["files"][0]["name"]
-    outside = folder.parent / "outside.parquet"
-    outside.write_bytes((folder / name).read_bytes())
+    outside = folder.parent / f"outside-{folder.name}.parquet"
+    shutil.copy(folder / name, outside)
 
     def named(given: Any) -> Mutant:
         def lie(place: Path) -> None:
             changed = json.loads(json.dumps(header))
             changed["columns"][0]["files"][0]["name"] = given
+            shutil.copy(outside, place.parent)  # to where `../` leads; what is missing would be refused anyway
             _sign(place, changed)
 
         return lie
 
     for given in (
         *(
-            "../outside.parquet",
+            f"../{outside.name}",
             str(outside),
             "/etc/passwd",
             "/dev/zero",
@@ -354,8 +302,8 @@ def _bombs(folder: Path, *, small: bool) -> Iterator[Mutant]:
             metadata.row_group(0).column(0).total_uncompressed_size,
             metadata.row_group(0).total_byte_size,
         }:
-            small = _varint(2 * 100).ljust(len(_varint(2 * size)), b"\0")
-            yield _bomb(header, _padded(content, _varint(2 * size), small), n)
+            few = _varint(2 * 100).ljust(len(_varint(2 * size)), b"\0")
+            yield _bomb(header, _padded(content, _varint(2 * size), few), n)
     sums = {"value": pa.array(["a"]), **({"id": [2**31 - 1]} if is_book else {"fold": [2**31 - 1]})}
     for neg, pos in ((2**62, 2**62), (-(2**63), 5), (2**63 - 1, 2**63 - 1)):
         table = pa.table(sums | {"neg": [neg], "pos": [pos]})
@@ -417,10 +365,9 @@ def _put(place: Path, entry: Any, content: bytes) -> None:
 
 
 def _sign(place: Path, header: Any) -> None:
-    """Write a header with the sha256 that it asks for."""
-    header.pop("sha256", None)
-    body = json.dumps(header, indent=2).removesuffix("\n}").encode() + b",\n"
-    _header(place).write_bytes(body + f'  "sha256": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode())
+    """Write a header with the digest and the sha256 that it asks for."""
+    path = _header(place)
+    path.write_bytes(signed(header, is_book=path.name == "codebook.json"))
 
 
 def use(folder: Path) -> None:
@@ -442,104 +389,101 @@ def use(folder: Path) -> None:
             repr(vf.fit(counts, 1000, aim="information"))
 
 
-def _tried(
-    originals: list[Path],
-    what: str,
-    make: Callable[[Path], Iterable[Mutant]],
-    *,
-    must_refuse: bool = False,
-) -> Row:
-    """Return what the mutants of all folders came to, in processes that one after another are forked."""
-    total = Seen()
+def _tried(originals: list[Path], what: str, make: Make, *, must_refuse: bool) -> Row:
+    """Return what the mutants of all folders came to."""
+    outcomes: list[str] = []
+    longest = grown = 0.0
     for original in originals:
-        start = 0
-        while True:
-            seen, n = _in_a_fork(original, make, start, must_refuse)
-            total = Seen(
-                total.refused + seen.refused,
-                total.used + seen.used,
-                total.failures + seen.failures,
-                max(total.seconds, seen.seconds),
-                max(total.megabytes, seen.megabytes),
-            )
-            start += _AT_A_TIME
-            if n < _AT_A_TIME:
-                break
-    if total.seconds > LONGEST or total.megabytes > MOST_MEMORY:
-        total.failures.append(f"one took {total.seconds:.2f} s, or {total.megabytes:.0f} MB")
-    return total.row(what)
+        for i, (outcome, seconds, megabytes) in enumerate(_outcomes(original, make, must_refuse)):
+            outcomes.append(outcome if outcome in _RIGHT else f"mutant {i} of {original.name}: {outcome}")
+            longest, grown = max(longest, seconds), max(grown, megabytes)
+    return _row(what, outcomes, longest=longest, grown_mb=grown)
 
 
-def _in_a_fork(
-    original: Path, make: Callable[[Path], Iterable[Mutant]], start: int, must_refuse: bool
-) -> tuple[Seen, int]:
-    """Try some of the mutants of a folder in a process that may crash."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        with os.fdopen(writing, "w") as pipe:
-            try:
-                pipe.write(json.dumps(_try_all(original, make, start, must_refuse)))
-            except BaseException:
-                pipe.write(json.dumps([{"failures": [traceback.format_exc()]}, 0]))
-            pipe.flush()
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    if not said:
-        return Seen(
-            failures=[f"a process crashed within {_AT_A_TIME} mutants of {original.name} from {start} on"]
-        ), 0
-    fields, n = json.loads(said)
-    return Seen(**fields), n
+def _row(what: str, outcomes: list[str], **figures: float) -> Row:
+    failures = [outcome for outcome in outcomes if outcome not in _RIGHT]
+    return {
+        "what": what,
+        "tried": len(outcomes),
+        "refused": outcomes.count(_REFUSED),
+        "used": outcomes.count(_USED),
+        "failed": len(failures),
+        **figures,
+        **({"first_failure": failures[0]} if failures else {}),
+    }
 
 
-def _try_all(
-    original: Path, make: Callable[[Path], Iterable[Mutant]], start: int, must_refuse: bool
-) -> tuple[dict[str, Any], int]:
-    seen = Seen()
+def _outcomes(original: Path, make: Make, must_refuse: bool) -> Iterator[tuple[str, float, float]]:
+    """Yield what each mutant came to, its seconds and megabytes, from processes that may crash or hang."""
+    start, is_over = 0, False
+    while not is_over:
+        reading, writing = os.pipe()
+        with tempfile.TemporaryDirectory(dir=original.parent) as folder:
+            child = os.fork()
+            if not child:
+                os.close(reading)
+                status = 1
+                try:
+                    mutants = islice(make(original), start, start + _AT_A_TIME)
+                    with os.fdopen(writing, "w") as pipe:
+                        _try_all(original, Path(folder, original.name), mutants, must_refuse, pipe)
+                    status = 0
+                except BaseException:
+                    traceback.print_exc()
+                finally:
+                    os._exit(status)
+            os.close(writing)
+            with os.fdopen(reading) as pipe:
+                *done, begun = pipe.read().split("\n")
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        yield from map(json.loads, done)
+        if begun:
+            end = f"it hung for {_PATIENCE} s" if status == -signal.SIGALRM else f"it crashed: {status}"
+            yield end, 0.0, 0.0
+        elif status:
+            raise RuntimeError(f"no mutant, but this check itself failed: {status}")
+        start += len(done) + bool(begun)
+        is_over = not begun and len(done) < _AT_A_TIME
+
+
+def _try_all(original: Path, place: Path, mutants: Iterable[Mutant], must_refuse: bool, pipe: TextIO) -> None:
+    """Write a line about each mutant; it is begun before, so that a crash leaves the beginning of one."""
     strange: list[str] = []
     watching = [""]
     sys.addaudithook(lambda event, args: _audited(event, args, watching[0], strange))
-    place = original.parent / f"mutant-{os.getpid()}" / original.name
     shutil.copytree(original, place)
     contents = {path.name: path.read_bytes() for path in original.iterdir()}
-    before, n = 0.0, 0
-    for i, mutate in enumerate(islice(make(original), start, start + _AT_A_TIME), start):
-        n += 1
+    before = grown = 0.0
+    for n, mutate in enumerate(mutants, 1):
         mutate(place)
-        if n % _TOGETHER == 1 or n < _TOGETHER:  # it takes longer than a mutant
+        if n % _TOGETHER == 1 or n < _TOGETHER or grown > MOST_MEMORY:  # it takes longer than a mutant
             before = _reset_peak()
+        print(end=" ", file=pipe, flush=True)
         watching[0] = str(place)
-        seconds, problem = _used(place, seen, must_refuse=must_refuse)
+        began = time.process_time()  # others may keep the machine busy
+        outcome = _used(place, must_refuse=must_refuse)
+        seconds = time.process_time() - began
         watching[0] = ""
-        problem = problem or "".join(strange[:1])
+        grown = _peak() - before
+        if outcome in _RIGHT and (strange or seconds > LONGEST or grown > MOST_MEMORY):
+            outcome = strange[0] if strange else f"it took {seconds:.2f} s and {grown:.0f} MB"
+        print(json.dumps([outcome, seconds, grown]), file=pipe, flush=True)
         strange.clear()
-        if problem:
-            seen.failures.append(f"mutant {i} of {original.name}: {problem}")
-        seen.seconds = max(seen.seconds, seconds)
-        seen.megabytes = max(seen.megabytes, _peak() - before)
         _restore(place, contents)
-    shutil.rmtree(place.parent)
-    return vars(seen), n
 
 
-def _used(place: Path, seen: Seen, *, must_refuse: bool) -> tuple[float, str]:
-    """Use a folder, and return how long it took, and what went wrong."""
-    began = time.process_time()  # others may keep the machine busy
-    problem = ""
+def _used(place: Path, *, must_refuse: bool) -> str:
+    """Use a folder, and return what came of it; if it hangs, wherever that is, the process is killed."""
+    signal.alarm(_PATIENCE)
     try:
         use(place)
-        seen.used += not must_refuse
-        problem = "it was not refused" * must_refuse
+        return "it was not refused" if must_refuse else _USED
     except (vf.CodebookError, vf.InputError):
-        seen.refused += 1
+        return _REFUSED
     except BaseException:
-        problem = traceback.format_exc()[-700:]
-    return time.process_time() - began, problem
+        return traceback.format_exc()[-700:]
+    finally:
+        signal.alarm(0)
 
 
 def _restore(place: Path, contents: dict[str, bytes]) -> None:
@@ -558,8 +502,7 @@ def _audited(event: str, args: tuple[Any, ...], place: str, strange: list[str]) 
     """Note what no codebook may bring about."""
     if not place:
         return
-    own = (sys.prefix, sys.base_prefix, str(_ROOT), "<frozen")
-    is_imported = event == "exec" and args[0].co_filename.startswith(own)  # a part of Python, or of ours
+    is_imported = event == "exec" and args[0].co_filename.startswith((*_OWN, "<frozen"))
     # numba keeps compiled loops as pickles, in the package's own folder.
     is_imported = is_imported or (event == "pickle.find_class" and _is_called_by("numba"))
     is_code = event in ("exec", "compile", "pickle.find_class") and not is_imported
@@ -570,9 +513,8 @@ def _audited(event: str, args: tuple[Any, ...], place: str, strange: list[str]) 
     if event in ("open", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "shutil.rmtree") and isinstance(
         args[0], str | bytes
     ):
-        path = os.fsdecode(args[0])
-        allowed = (place, tempfile.gettempdir() + "/vocabfold-", "/proc/", "/sys/", *own)
-        if os.path.isabs(path) and not path.startswith(allowed):
+        path = os.path.abspath(os.fsdecode(args[0]))  # without `..`
+        if not f"{path}/".startswith((f"{place}/", _TEMPORARY, *_LIMITS, *_OWN)):
             strange.append(f"{event} {path}")
 
 
@@ -600,53 +542,53 @@ def _peak() -> float:
     return int(line.split()[1]) / 1024
 
 
-def _under_strace(originals: list[Path]) -> Iterator[Row]:
-    """Try the tricks in one process, while the system tells which files are opened, whoever does it."""
-    what = "files outside of the folder, as the system sees them"
+def _under_strace(originals: list[Path], what: str) -> Row:
+    """Try the tricks in one process, while the system tells what is opened and changed, whoever does it."""
     if shutil.which("strace") is None:
-        yield {"what": what, "not_run": "strace is not installed"}
-        return
+        return {"what": what, "not_run": "strace is not installed"}
     root = originals[0].parent / "traced"
     places = []
     for original in originals:
         for i, mutate in enumerate(_tricks(original)):
-            places.append(root / str(i) / original.name)
+            places.append(root / f"{original.name}-{i}" / original.name)
             shutil.copytree(original, places[-1])
             mutate(places[-1])
     log, mark = root / "strace.txt", root / "everything-is-imported"
-    code = f"from harden import artefacts; artefacts.use_all({list(map(str, originals))}, {str(mark)!r}, "
-    command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-e",
-        "trace=open,openat,execve,connect,unlink,rename,mkdir",
-        "-o",
-        str(log),
-    ]
-    command += [sys.executable, "-c", f"{code}{list(map(str, places))})"]
-    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False, timeout=_PATIENCE)
-    allowed = (str(root), tempfile.gettempdir() + "/vocabfold-", "/proc/", "/sys/", sys.prefix, sys.base_prefix)
-    calls = log.read_text(errors="replace").partition(mark.name)[2].splitlines()
-    done = [line for line in calls if " = -1 " not in line and "AT_FDCWD, " in line or "execve(" in line]
-    strange = [
-        line
-        for line in done
-        for path in re.findall(r'"([^"]*)"', line)[:1]
-        if (path.startswith("/") and not path.startswith((*allowed, str(_ROOT)))) or "/outside.parquet" in path
-    ]
-    failures = [ended.stderr[-700:]] if ended.returncode else strange
-    yield Seen(refused=len(places), failures=failures[:1]).row(what) | {"opened": len(done)}
+    folders = [list(map(str, paths)) for paths in (originals, [mark], places)]
+    command = ["strace", "-f", "-y", "-qq", "-e", "trace=%file,%network", "-e", "signal=none", "-o", str(log)]
+    command += [sys.executable, "-c", f"from harden import artefacts; artefacts.use_all(*{folders})"]
+    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    failure = f"it ended with {ended.returncode}: {ended.stderr[-700:]}"
+    outcomes = [failure] if ended.returncode else json.loads(ended.stdout)
+    calls = log.read_text(errors="replace").partition(mark.name)[2].splitlines()[1:]
+    readable = (*(f"{place}/" for place in places), *_LIMITS, *_OWN)
+    outcomes += [line for line in calls if _is_strange(line, readable)]
+    return _row(what, outcomes, calls=len(calls)) | {"tried": len(places)}
 
 
-def use_all(originals: list[str], mark: str, places: list[str]) -> None:
+def _is_strange(line: str, readable: tuple[str, ...]) -> bool:
+    """Tell whether a line of strace is more than a look, a file opened to be read, or a temporary file."""
+    call = re.match(r"(?:\d+ +)?(?:<\.\.\. )?([a-z_]\w*)", line)
+    if call is None or _LOOKS.fullmatch(call[1]):
+        return False
+    # Each path with the folder that it begins in, and what was opened in the end, through whatever links.
+    paths = re.findall(r'(?:<([^<>]*)>, )?"((?:[^"\\]|\\.)*)"', line)
+    paths += re.findall(r" = \d+<()(/[^>]*)>", line)
+    found = [os.path.normpath(_ROOT / folder / path) + "/" for folder, path in paths]
+    # The rest of a call that another thread interrupted says no more how; its beginning did.
+    is_reading = re.search(r" resumed>|O_RDONLY(?!.*O_(CREAT|TRUNC))", line)
+    allowed = (_TEMPORARY, *(readable if is_reading else ()))
+    return not _TOUCHES.fullmatch(call[1]) or not all(
+        re.sub(r"^/proc/\d+/", "/proc/self/", path).startswith(allowed) for path in found
+    )
+
+
+def use_all(originals: list[str], marks: list[str], places: list[str]) -> None:
     """Use folders that must be refused, after all that is imported is there, and a mark in the log of files."""
-    for original in originals:
-        use(Path(original))
-    Path(mark).touch()
-    for place in places:
-        with suppress(vf.CodebookError, vf.InputError):
-            use(Path(place))
+    for folder in originals:
+        use(Path(folder))
+    Path(marks[0]).exists()
+    print(json.dumps([_used(Path(place), must_refuse=True) for place in places]))
 
 
 if __name__ == "__main__":

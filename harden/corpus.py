@@ -172,7 +172,7 @@ INTERNAL = [
 ]
 LONG = ["long " + "x" * 10_000, "\u00fc" * 3_000]
 MEGABYTE = "m" * 2**20
-SURROGATES = ["lone \ud800", "\udfff lone", "\udcff escaped byte"]  # no UTF-8: never a value
+SURROGATES = ["lone \ud800", "\udfff lone", "\udcff escaped byte"]  # no UTF-8: neither values nor names
 
 TEXTS = list(
     dict.fromkeys(

@@ -56,18 +56,18 @@ static void *real(void **found, const char *name) {
 }
 
 /* Half of the bytes, but not none: that would be an error. */
-#define WRITE(name, type, parameters, before, size, after)                        \
+#define WRITE(name, parameters, size, arguments)                                  \
   static void *real_##name;                                                       \
-  type name parameters {                                                          \
+  ssize_t name parameters {                                                       \
     if (hits(is_file_below(file))) {                                              \
       if (error) { errno = error; return -1; }                                    \
       if (size > 1) size /= 2;                                                    \
     }                                                                             \
-    return REAL(name) after;                                                      \
+    return REAL(name) arguments;                                                  \
   }
-WRITE(write, ssize_t, (int file, const void *data, size_t n), , n, (file, data, n))
-WRITE(pwrite, ssize_t, (int file, const void *data, size_t n, off_t at), , n, (file, data, n, at))
-WRITE(pwrite64, ssize_t, (int file, const void *data, size_t n, off64_t at), , n, (file, data, n, at))
+WRITE(write, (int file, const void *data, size_t n), n, (file, data, n))
+WRITE(pwrite, (int file, const void *data, size_t n, off_t at), n, (file, data, n, at))
+WRITE(pwrite64, (int file, const void *data, size_t n, off64_t at), n, (file, data, n, at))
 
 #define FAIL(name, parameters, condition, arguments)                              \
   static void *real_##name;                                                       \

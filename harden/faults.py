@@ -13,11 +13,12 @@ _LIBRARY = "HARDEN_FAULTS"  # where it is, in the environment of a process that 
 
 def begin_anew() -> None:
     """Run this very command in a process with the library, and end as it does; return, if there is none."""
-    if os.environ.get(_LIBRARY) or why_not():
+    compiler = shutil.which("cc")
+    if os.environ.get(_LIBRARY) or sys.platform != "linux" or not compiler:
         return
     with tempfile.TemporaryDirectory() as folder:
         library, source = Path(folder) / "faults.so", Path(__file__).with_suffix(".c")
-        words = [str(shutil.which("cc")), "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"]
+        words = [compiler, "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"]
         if subprocess.run(words, check=False).returncode == 0:
             environment = os.environ | {"LD_PRELOAD": str(library), _LIBRARY: str(library)}
             ended = subprocess.run([sys.executable, *sys.orig_argv[1:]], env=environment, check=False)
@@ -26,11 +27,7 @@ def begin_anew() -> None:
 
 def why_not() -> str:
     """Return why there is no such library in this process; nothing, if there is."""
-    if sys.platform != "linux":
-        return "this is not Linux"
-    if not shutil.which("cc"):
-        return "there is no C compiler"
-    return ""
+    return "" if os.environ.get(_LIBRARY) else "writes fail at will only on Linux, with a C compiler"
 
 
 def arm(folder: Path, first: int, last: int, error: int) -> None:

@@ -1,16 +1,19 @@
 """Memory limit: every step on a file ten times larger than the limit, in a process that gets little more.
 
 The process of a step is put into a control group of Linux that kills it if it takes more than `cap_mb`: the
-limit and the 250 MB for Python, libraries and compiled code that the documentation allows for (page cache
-aside, which the system takes back). Where there are no such groups, its peak is compared with that. In one file
-most values are distinct, and the limit is the smallest allowed; in the other, values have 1 KB. Each step must
-end well, or where the limit is known to be too small (`refused`), with one sentence and exit code 2; and no
-temporary files may be left. `peak_mb` is the largest resident set of the process, its libraries included.
+limit and the 250 MB for Python, libraries and compiled code that the documentation allows for. `own_mb` is the
+most that it had for itself alone; `resident_mb` adds pages of libraries and other files that it had mapped,
+which the system shares and takes back, so that it may be above the cap. Where there are no groups, `own_mb`
+is compared with the cap. In one file most values are distinct, and the limit is the smallest allowed; in the
+other, values have 1 KB. `values` is how many the codebook has: "for a model", those of one column that are not
+rare, and they fit; all values do not. Each step must end well, or where the limit is known to be too small
+(`refused`), with one sentence and exit code 2; and no temporary files or unfinished results may be left.
 
 The last row is a step without a limit in a group: it must go by the memory of the group, not of the machine.
 """
 
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -25,6 +28,7 @@ from pathlib import Path
 
 import duckdb
 
+import vocabfold as vf
 from benchmarks.measure import Row
 from harden import record
 
@@ -38,7 +42,7 @@ _RUN = "import sys; sys.argv[0] = 'vocabfold'; from vocabfold.cli import main; m
 _STEPS = {
     "count": "count rows.parquet --label click --features page,user -o counts",
     "merge": "merge counts copy -o both",
-    "fit for a model": "fit both -b 10000 -o book",
+    "fit for a model": "fit both -b 10000 --min-count {min_count} -o book",
     "fit all values": "fit both -b 10000 --aim information -o whole",
     "transform to Parquet": "transform book rows.parquet -o ids.parquet",
     "transform to CSV": "transform book rows.parquet -o ids.csv",
@@ -53,6 +57,7 @@ class File:
     name: str
     limit: int
     row_bytes: int
+    min_count: int  # of which one column has many values, after its counts are merged with their copy
     columns: dict[str, str]
     group_rows: int = 65_536  # of a row group, in which DuckDB writes a column as one page: it is read whole
 
@@ -76,6 +81,7 @@ MANY = File(
     "most values distinct",
     200 << 20,
     2 * 36 + 510,
+    4,
     {
         "page": _text("i"),
         "user": _text("(i * 7919) % (n * 2 // 3)"),
@@ -86,7 +92,8 @@ LONG = File(
     "values of 1 KB",
     400_000_000,
     2 * 1000,
-    {"page": _text("i % (n // 10)", 32), "user": _text("(i * 7919) % (n // 10)", 32)},
+    30,
+    {"page": _text("i % (n // 10)", 32), "user": _text("(i * 7919) % (n // 40)", 32)},
     group_rows=8_192,
 )
 
@@ -102,10 +109,12 @@ def run(small: bool) -> Iterator[Row]:
             for step in ("count",) if small else _STEPS:
                 if step == "merge":
                     shutil.copytree(folder / "counts", folder / "copy", dirs_exist_ok=True)
-                words = f"{_STEPS[step]} --memory {file.limit}"
+                words = f"{_STEPS[step].format(min_count=file.min_count)} --memory {file.limit}"
                 about = {"what": f"{step}, {file.name}", "file_mb": size / 1e6, "limit_mb": file.limit / 1e6}
-                # Of codebooks with 3.6 million values in a column, or as many bytes in one as the limit allows.
-                is_refused = step.startswith("transform") if file is LONG else step == "transform by all values"
+                # All values of a column: 3.6 million of them, or as many bytes as the limit allows.
+                is_refused = step == "transform by all values"
+                if step.startswith("transform"):
+                    about["values"] = _n_values(folder / words.split()[1])
                 yield about | _judged(folder, words, file.limit + _OWN, is_refused=is_refused)
         if not small:
             words = f"{_STEPS['count']}-2 --memory {MANY.limit}"
@@ -119,44 +128,61 @@ def run(small: bool) -> Iterator[Row]:
             yield {"what": what} | _judged(folder, words, 2 * LONG.limit)
 
 
+def _n_values(book: Path) -> int:
+    """Return how many values a codebook has; none would be no test."""
+    n_values = sum(column.n_values for column in vf.load(book).columns.values())
+    assert n_values, book
+    return n_values
+
+
 def _judged(folder: Path, words: str, cap: int, *, is_refused: bool = False) -> Row:
     """Run a command within a cap, and tell whether it ended as it should."""
-    start = time.perf_counter()
-    code, said, peak = _run(folder, words, cap)
-    left = os.listdir(folder / "temporary")
+    start, before = time.perf_counter(), set(os.listdir(folder))
+    code, said, own, resident = _run(folder, words, cap)
+    result = set() if is_refused else {words.split(" -o ")[1].split()[0]}
+    left = [*os.listdir(folder / "temporary"), *set(os.listdir(folder)) - before - result]
     is_sentence = said.startswith("error: ") and said.count("\n") == 1
     is_good = (code == 2 and is_sentence) if is_refused else code == 0
-    is_within = _group_folder() is not None or peak <= cap
+    is_within = own <= cap  # where there are groups, the process would have been killed
     failure = "" if is_good and is_within and not left else f"exit code {code}, left {left}: {said.strip()}"
     return {
         "tried": 1,
         "failed": int(bool(failure)),
         "refused": int(is_refused),
-        "peak_mb": peak / 1e6,
+        "own_mb": own / 1e6,
         "cap_mb": cap / 1e6,
+        "of_cap": own / cap,
+        "resident_mb": resident / 1e6,
         "seconds": time.perf_counter() - start,
         **({"first_failure": failure} if failure else {}),
     }
 
 
-def _run(folder: Path, words: str, cap: int) -> tuple[int, str, int]:
-    """Run a command in a group of its own, and return its exit code, what it said, and its peak in bytes."""
-    with _group(cap) as members:
+def _run(folder: Path, words: str, cap: int) -> tuple[int, str, int, int]:
+    """Run a command in a group of its own, and return its exit code, what it said, and its peaks in bytes."""
+    with _group(cap) as members, tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
             [sys.executable, "-c", _RUN, *words.split()],
             cwd=folder,
             env=os.environ | {"TMPDIR": str(folder / "temporary"), "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=said,
             preexec_fn=lambda: members.write_text(str(os.getpid())) if members else None,
         )
-        assert process.stderr
-        said = process.stderr.read()
-        process.stderr.close()
-        _, status, used = os.wait4(process.pid, 0)
+        own, ended = 0, 0
+        while not ended:
+            own = max(own, _own_bytes(process.pid))
+            time.sleep(0.02)
+            ended, status, used = os.wait4(process.pid, os.WNOHANG)
         process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, said, used.ru_maxrss * 1024
+        said.seek(0)
+        return process.returncode, said.read(), own, used.ru_maxrss * 1024
+
+
+def _own_bytes(pid: int) -> int:
+    """Return how many bytes a process has in memory that no file holds, and 0 once it has ended."""
+    found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return 1024 * int(found[1]) if found else 0
 
 
 @contextmanager

@@ -3,21 +3,25 @@
 A check is a module with a function `run(small)` that yields rows. Each row says `what` was tried, how often
 (`tried`), how often it `failed`, and beside these whatever figures belong to it. A row that could not
 be run here has `not_run` with the reason instead. The log and the rows of the last run at full size are kept in
-`harden/runs/<check>/`; `python -m harden.report` makes the table of docs/reliability.md from them.
+`harden/runs/<check>/`, row by row, so that a run that is stopped keeps what it found; `python -m harden.report`
+makes the tables of docs/reliability.md from them.
 
 Some checks take an hour, and some of their rows are repeated alone with `--only`, after what they found was
-mended: checks that ask `is_wanted` leave the others out, which stay in the log with the commit of their run.
+mended. The others stay in the log with the date and the commit of their run; checks that ask `is_wanted` do
+not even run them.
 """
 
 import argparse
+import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.measure import Row, facts, read_csv, write_run
+from benchmarks.measure import CODE, Row, facts, read_csv, write_run
 
 RUNS = Path(__file__).parent / "runs"
+OF_A_ROW = ("date", "commit")  # what about a run is kept with every row of it
 PACKAGES = ["vocabfold", "numpy", "numba", "scipy", "duckdb", "pyarrow"]
 
 Check = Callable[[bool], Iterator[Row]]
@@ -43,34 +47,39 @@ def main(name: str, doc: str | None, run: Check) -> None:
     )
     options = parser.parse_args()
     _only[:] = options.only
-    about = facts(PACKAGES) | {"command": f"python -m harden.{name}"}
+    words = "".join(f" --only {shlex.quote(what)}" for what in options.only)
+    about = facts(PACKAGES, [*CODE, ":(top,glob)harden/*.*"]) | {"command": f"python -m harden.{name}{words}"}
+    before = kept(RUNS / name)[1] if options.only else []
     rows: list[Row] = []
     started = time.monotonic()
     for row in run(options.small):
         if is_wanted(row["what"]):
-            rows.append(row | {"at_second": round(time.monotonic() - started, 1), "commit": about["commit"]})
+            when = {"at_second": round(time.monotonic() - started, 1)}
+            rows.append(row | when | {fact: about[fact] for fact in OF_A_ROW})
             print(_line(rows[-1]), flush=True)
-    failed = [row for row in rows if row.get("failed")]
-    if not options.small:
-        rows = _with_kept(RUNS / name, rows) if options.only else rows
-        write_run(RUNS / name, rows, about)
-        log = "".join(f"{_line(row)}\n" for row in rows)
-        (RUNS / name / "log.txt").write_text(log, encoding="utf-8")
-    sys.exit(1 if failed or not rows else 0)
+            if not options.small:
+                _keep(RUNS / name, _in_places(rows, before), about)
+    sys.exit(1 if not rows or any(row.get("failed") for row in rows) else 0)
 
 
 def kept(folder: Path) -> tuple[dict[str, str], list[Row]]:
-    """Return what is known about the last run, and its rows, each with its commit."""
+    """Return what is known about the last run, and its rows, each with its date and commit."""
     about = {row["fact"]: row["is"] for row in read_csv(folder / "about.csv", texts=["is"])}
     rows = read_csv(folder / "raw.csv", texts=["commit"])  # 54e4513 is no number
-    return about, [row | {"commit": row.get("commit", about["commit"])} for row in rows]
+    return about, [{fact: about[fact] for fact in OF_A_ROW} | row for row in rows]
 
 
-def _with_kept(folder: Path, rows: list[Row]) -> list[Row]:
-    """Return the rows of the last run, with the new ones in their places."""
+def _in_places(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
+    """Return the rows of the run before, with the new ones in their places."""
     new = {row["what"]: row for row in rows}
-    old = [new.pop(row["what"], row) for row in kept(folder)[1]]
+    old = [new.pop(row["what"], row) for row in before]
     return [*old, *new.values()]
+
+
+def _keep(folder: Path, rows: Sequence[Row], about: Mapping[str, str]) -> None:
+    write_run(folder, rows, about)
+    log = "".join(f"{_line(row)}\n" for row in rows)
+    (folder / "log.txt").write_text(log, encoding="utf-8")
 
 
 def _line(row: Row) -> str:

@@ -1,17 +1,18 @@
-"""Kept rows of all checks -> the tables of docs/reliability.md.
+"""Kept rows and docstrings of all checks -> the tables of docs/reliability.md, and what they mean.
 
 python -m harden.report
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.measure import Row
 from benchmarks.tables import table, update_page
-from harden.record import RUNS, kept
+from harden.record import OF_A_ROW, RUNS, kept
 
 PAGE = RUNS.parents[1] / "docs" / "reliability.md"
-_UNSHOWN = ("what", "tried", "failed", "not_run", "first_failure", "at_second", "commit")
+_UNSHOWN = ("what", "tried", "failed", "not_run", "first_failure", "at_second", *OF_A_ROW)
 _LONG = ("survivors", "missed")  # in the log alone
 
 
@@ -22,6 +23,7 @@ class Check:
     title: str
     target: str
     measured: Callable[[Sequence[Row]], str]
+    is_shown: Callable[[Row], bool] = bool  # of rows, which of them the page shows; the log has all
 
 
 def of_all(noun: str, **largest: str) -> Callable[[Sequence[Row]], str]:
@@ -35,6 +37,7 @@ def of_all(noun: str, **largest: str) -> Callable[[Sequence[Row]], str]:
             found = [row[field] for row in rows if field in row]
             if found:
                 said.append(words.format(max(found)))
+        said += [f"not run: {row['what']} ({row['not_run']})" for row in rows if "not_run" in row]
         return "; ".join(said)
 
     return measured
@@ -78,7 +81,11 @@ CHECKS: Mapping[str, Check] = {
         "refused or of use; < 1 s and < 256 MB each, every single bit found",
         of_all("mutants", longest="at most {:.2f} s", grown_mb="and {:.0f} MB for one"),
     ),
-    "memory": Check("memory limit", "within the limit, or one clear error", of_all("tasks")),
+    "memory": Check(
+        "memory limit",
+        "within the cap, or one clear error",
+        of_all("tasks", of_cap="at most {:.0%} of the cap"),
+    ),
     "determinism": Check(
         "determinism", "one digest", of_all("repeats", digests="digests of a setting: {:.0f}")
     ),
@@ -96,9 +103,10 @@ CHECKS: Mapping[str, Check] = {
         of_each(
             "{percent:.1f} % of lines and branches, {percent_of_branches:.1f} % of branches", "all modules"
         ),
+        lambda row: row.get("percent", 0) < 95 or row["what"] == "all modules",
     ),
     "mutants": Check("mutation score", ">= 85 % of each module", of_each("{score:.1f} %", "mutants of ")),
-    "supply": Check("supply", "lowest and newest versions, wheel and sdist", of_all("steps")),
+    "supply": Check("supply", "lowest and newest versions, wheel and sdist, audit: clean", of_all("steps")),
 }
 
 
@@ -108,11 +116,14 @@ def main() -> None:
     for name, check in CHECKS.items():
         line = {"what": check.title, "to reach": check.target, "script": f"[{name}](../harden/{name}.py)"}
         if (RUNS / name).exists():
-            about, rows = kept(RUNS / name)
-            commits = ", ".join(dict.fromkeys(str(row["commit"]) for row in rows))
-            when = f"{about['date']}, {commits}, [log](../harden/runs/{name}/log.txt)"
+            rows = kept(RUNS / name)[1]
+            runs = dict.fromkeys(row[fact] for fact in OF_A_ROW for row in rows)
+            when = ", ".join([*runs, f"[log](../harden/runs/{name}/log.txt)"])
             lines.append(line | {"measured": check.measured(rows), "when": when})
-            details.append(f"### {check.title[0].upper()}{check.title[1:]}\n\n{_detail(rows)}")
+            doc = ast.get_docstring(ast.parse((RUNS.parent / f"{name}.py").read_text(encoding="utf-8")))
+            details.append(
+                f"### {check.title.capitalize()}\n\n{doc}\n\n{_detail(filter(check.is_shown, rows))}"
+            )
         else:
             lines.append(line | {"measured": "not yet at full size", "when": ""})
     head = ["what", "to reach", "measured", "script", "when"]
@@ -120,10 +131,10 @@ def main() -> None:
     update_page(PAGE, "rows", "", "\n".join(details))
 
 
-def _detail(rows: Sequence[Row]) -> str:
+def _detail(rows: Iterable[Row]) -> str:
     """Return the rows of a check as a table, all other figures in one cell."""
     return table(
-        rows,
+        list(rows),
         {
             "what": lambda row: str(row["what"]),
             "tried": lambda row: _whole(row, "tried"),

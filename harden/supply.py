@@ -12,8 +12,8 @@ What is tried, row by row:
 - `python`: the same with other interpreters that pyproject.toml allows, if they are here.
 - `audit`: known vulnerabilities of the newest packages.
 
-Left out: the extra `learn`, as torch pulls gigabytes; Spark, the browser and the linters of the extra `test`.
-`tried` counts files, commands or tests.
+Spark has a row of its own. Left out of the extra `test` are the browser, the linters and LightGBM, which nobody
+gets with vocabfold. `tried` counts files, commands or tests.
 """
 
 import json
@@ -243,6 +243,8 @@ def trial(
     *,
     interpreter: str = sys.executable,
     pre: bool = False,
+    chosen: str = "not slow and not spark and not browser and not java",
+    processes: int = 2,
 ) -> Iterator[Row]:
     """Install the wheel with some versions of its dependencies, and run tests on it."""
     begun = time.monotonic()
@@ -250,15 +252,15 @@ def trial(
     try:
         environment = Environment(folder, interpreter)
         environment.install(str(wheel), *requirements, pre=pre)
-        figures["versions"] = environment.versions([name_of(each) for each in PROJECT["dependencies"]])
+        shown = [*PROJECT["dependencies"], *EXTRAS["spark"]]
+        figures["versions"] = environment.versions([name_of(each) for each in shown])
         command(environment.python, "-m", "pip", "check")
     except Failed as error:
         yield row(what, 1, [str(error)], begun, **figures)
         return
     results = folder / "results.xml"
     files = [ROOT / "tests" / f"test_{name}.py" for name in tests]
-    chosen = "not slow and not spark and not browser and not java"
-    options = ["-q", "-n", "2", "-m", chosen, "-p", "no:cacheprovider", f"--junitxml={results}"]
+    options = ["-q", "-n", str(processes), "-m", chosen, "-p", "no:cacheprovider", f"--junitxml={results}"]
     try:
         storage = {"HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis")}
         command(environment.python, "-m", "pytest", *options, *files, **storage)
@@ -275,6 +277,26 @@ def trial(
     ]
     n_skipped = sum(part.tag == "skipped" for case in cases for part in case)
     yield row(what, len(cases) - n_skipped + 1, failures, begun, **figures)
+
+
+def _spark(folder: Path, wheel: Path, requirements: Sequence[str]) -> Iterator[Row]:
+    """Run the tests on Spark with the oldest one that is allowed."""
+    what = "lowest: the oldest Spark that is allowed"
+    if not record.is_wanted(what):
+        return
+    if subprocess.run([sys.executable, ROOT / "tests" / "java.py"], check=False).returncode:
+        yield {"what": what, "not_run": "there is no Java on this machine"}
+        return
+    spark = [lowest(each) for each in EXTRAS["spark"]]
+    yield from trial(
+        what,
+        folder / "spark",
+        wheel,
+        [*requirements, *spark],
+        ("spark", "spark_stages"),
+        chosen="spark and not slow",
+        processes=0,  # one session serves all
+    )
 
 
 def other_interpreters(folder: Path, wheel: Path) -> Iterator[Row]:
@@ -325,7 +347,6 @@ def audit(tools: Environment, environment: Path) -> Iterator[Row]:
             f"{each['name']} {each['version']}: {vulnerability['id']}"
             for each in audited
             for vulnerability in each["vulns"]
-            if each["name"].lower() in map(name_of, direct())
         ]
         yield row(what, len(audited), failures, begun, service=service)
         return
@@ -355,6 +376,11 @@ def run(small: bool) -> Iterator[Row]:
         what, exact = "lowest: the oldest packages that are allowed", [lowest(each) for each in direct()]
         if record.is_wanted(what):
             yield from trial(what, folder / "lowest", wheel, exact, TESTS)
+        yield from _spark(folder, wheel, exact)
+        yield {
+            "what": "lowest: torch and optuna, of the extra learn",
+            "not_run": "only examples use them, and old releases of torch bring gigabytes",
+        }
         if not record.is_wanted("newest"):  # all that follows comes with it
             return
         yield from trial("newest: the newest packages", folder / "newest", wheel, direct(), TESTS)

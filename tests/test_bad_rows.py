@@ -264,6 +264,21 @@ def test_names_that_cannot_be_used(tmp_path):
         )
 
 
+def test_names_that_are_not_utf8(tmp_path):
+    odd = FRAME.set_axis(pd.Index(["site", "lone \ud800", "\udfff", "y"], dtype=object), axis=1)
+    message = r"^column names must be UTF-8, got 'lone \\ud800'; rename the columns first\.$"
+    refused(message, odd, features=["lone \ud800"])
+    refused(message, odd, label="lone \ud800", features=["site"])
+    refused(message, odd, features=["site"], weight="lone \ud800")
+    refused(message.replace(";", r", '\\udfff';"), odd)
+    book = vf.fit(vf.count(odd, "y", ["site"]), 9)  # columns that are not used may be called anything
+    new = odd[:3]
+    assert list(book.transform(new)) == list(odd)
+    with pytest.raises(vf.InputError, match="^column names must be UTF-8, got "):
+        book.transform(new, out=tmp_path / "ids.parquet")
+    assert not list(tmp_path.iterdir())
+
+
 def test_rows_that_are_not_there(tmp_path):
     refused(r"^the Arrow Table has no rows\.$", TABLE.slice(0, 0))
     pq.write_table(TABLE.slice(0, 0), tmp_path / "t.parquet")

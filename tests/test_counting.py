@@ -585,3 +585,12 @@ def test_polars_columns_may_have_nul_in_their_names():
         {"value": "q", "neg": 0, "pos": 2},
     ]
     assert frame.columns == ["a\0b", "y"]
+
+
+@pytest.mark.parametrize("place", ["interrupted/rows.csv", "INTERRUPT Error: Interrupted!.csv"])
+def test_what_a_message_quotes_is_no_interrupt(tmp_path, place):
+    path = tmp_path / place
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("y,a\n1,u\n0,v,Out of Memory Error: interrupted\n")
+    with pytest.raises(vf.InputError, match=r"\.csv, line 3: expected 2 fields, found more\.$"):
+        vf.count(path, "y")

@@ -673,6 +673,10 @@ def test_weights_that_cannot_be_used(weights, message):
         (X.assign(site=[[1]] * 4000), "^column 'site' holds list"),
         (X.set_axis(["a", "a", "b"], axis=1), "^X has the columns 'a' and 'a'; names must differ"),
         (X.set_axis(["a", "A", "b"], axis=1), "^X has the columns 'a' and 'A'; names must differ, and by more"),
+        (
+            X.set_axis(pd.Index(["a", "\udcff", "b"], dtype=object), axis=1),
+            r"^column names must be UTF-8, got '\\udcff'; rename the columns first\.$",
+        ),
         (pl.from_pandas(X).lazy(), r"^X is a polars LazyFrame, which has no rows yet; give X\.collect\(\)\.$"),
         ("rows.parquet", "^X must be an array or a frame, got str; files are read by vf.fit_transform"),
         (X.to_dict("list"), "^X must be an array or a frame, got dict"),
@@ -682,6 +686,15 @@ def test_weights_that_cannot_be_used(weights, message):
 )
 def test_rows_that_cannot_be_used(frame, message):
     refused(message, given_x=frame)
+
+
+def test_names_that_are_not_utf8(fitted):
+    message = r"^column names must be UTF-8, got 'lone \\ud800'; rename the columns first\.$"
+    refused(message, given_y=pd.Series(Y, name="lone \ud800"))
+    odd = NEW.set_axis(pd.Index(["site", "lone \ud800", "hour"], dtype=object), axis=1)
+    for method in (fitted.transform, fitted.inverse_transform):
+        with pytest.raises(vf.InputError, match=message):
+            method(odd)
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,66 @@ def test_chunks_that_are_the_same_bytes_are_refused(tmp_path):
         checked(path)
 
 
+def varint(number):
+    return bytes([number & 127 | 128]) + varint(number >> 7) if number > 127 else bytes([number])
+
+
+def zigzag(number):
+    return varint(number << 1 if number >= 0 else (-number << 1) - 1)
+
+
+def with_footer(path, footer, pages=b""):
+    path.write_bytes(b"PAR1" + pages + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    return path
+
+
+@pytest.mark.parametrize(
+    "footer",
+    {
+        "a list of numbers that are not there": b"\x99\xf7" + varint(2**40) + b"\0",
+        "a text that is not there": b"\x98" + varint(2**40) + b"\0",
+        "millions of structs": b"\x19\xfc" + varint(2**22) + bytes(2**22),
+        "millions of fields": b"\x11" * 2**22,
+    }.values(),
+)
+def test_footers_that_say_more_than_they_hold_are_refused_at_once(tmp_path, footer):
+    path = with_footer(tmp_path / "x.parquet", footer)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(vf.CodebookError, match=r"its pages are not where its footer says\.$"):
+        unpacking.check_sizes(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**17  # kilobytes
+
+
+def test_pages_that_are_counted_again_and_again_are_refused(tmp_path):
+    """Empty chunks of less than no bytes would hide that others are the same."""
+    pages = (b"\x15\0" * 3 + b"\0") * 100
+    sizes = [(1, len(pages)), (1, len(pages)), (0, -len(pages))]
+    facts = [b"\x56" + zigzag(n) + b"\x26" + zigzag(size) + b"\x26" + zigzag(4) + b"\0" for n, size in sizes]
+    group = b"\x19\x3c" + b"".join(b"\x3c" + fact + b"\0" for fact in facts) + b"\0"
+    path = with_footer(tmp_path / "x.parquet", b"\x36" + zigzag(1) + b"\x19\x1c" + group + b"\0", pages)
+    with pytest.raises(vf.CodebookError, match=r"its pages are not where its footer says\.$"):
+        unpacking.check_sizes(path)
+
+
+def test_millions_of_empty_pages_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "_ROOM", 2**16)
+    pages = (b"\x15\0" * 3 + b"\0") * 100
+    facts = b"\x56" + zigzag(1) + b"\x26" + zigzag(len(pages)) + b"\x26" + zigzag(4) + b"\0"
+    group = b"\x19\x1c\x3c" + facts + b"\0\0"
+    path = with_footer(tmp_path / "x.parquet", b"\x36" + zigzag(1) + b"\x19\x1c" + group + b"\0", pages)
+    with pytest.raises(vf.CodebookError, match=r"its pages are not where its footer says\.$"):
+        unpacking.check_sizes(path)
+    monkeypatch.setattr(unpacking, "_ROOM", 2**17)
+    unpacking.check_sizes(path)
+
+
+def test_heads_of_long_texts_are_read(tmp_path):
+    for length in (100, 2_000, 50_000):
+        values = pa.array([f"{i}{'x' * length}" for i in range(10, 30)])
+        path = written(tmp_path / "x.parquet", values, data_page_size=1, compression="none")
+        assert checked(path)["value"].combine_chunks().equals(values)
+
+
 _EVERY_BYTE = """
 import sys
 from pathlib import Path

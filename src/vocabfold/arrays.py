@@ -42,7 +42,9 @@ def matrix(X: Any, least_rows: int = 1) -> Any:
         if n_rows < least_rows or not n_columns:
             what = checks.number(n_rows, "row")
             raise InputError(f"X has {what} and {checks.number(n_columns, 'column')}; at least one is needed.")
-        checks.distinct([name for name in frames.names(X) if isinstance(name, str)], "X")
+        names = [name for name in frames.names(X) if isinstance(name, str)]
+        frames.check_names(names)
+        checks.distinct(names, "X")
         return X
     options = {"ensure_all_finite": False, "ensure_min_samples": least_rows}
     array = check_array(_unmasked(X), dtype=None, **options)
@@ -279,6 +281,7 @@ def fingerprint(table: pa.Table, like: Iterable[str] | None = None) -> frozenset
 
 def with_column(table: pa.Table, name: str, column: Any) -> tuple[pa.Table, str]:
     """Return a table with one column more, and its name, which no other column has."""
+    frames.check_names([name])  # that of y may be anything
     taken = {other.lower() for other in table.column_names}
     while name.lower() in taken:
         name += "_"

@@ -48,7 +48,7 @@ COUNTS = Layout("table of counts", "counts.json")
 
 
 def signed(header: Mapping[str, Any]) -> bytes:
-    """Return the header as bytes, its own sha256 in the last line."""
+    """Return a JSON object as bytes, its own sha256 in the last line."""
     text = json.dumps(header, indent=2, ensure_ascii=False, allow_nan=False)
     body = text.removesuffix("\n}").encode() + b",\n"
     return body + f'  "sha256": "{sha256(body)}"\n}}\n'.encode()
@@ -64,9 +64,7 @@ def parse(file: Path, content: bytes, layout: Layout) -> Json:
             f"{file} has format version {int(begin[2])}; this release reads up to {layout.version}: "
             "upgrade vocabfold."
         )
-    end = _END.search(content, max(0, len(content) - 128))
-    if not end or end.end() < len(content) or sha256(content[: end.start()]) != end[1].decode():
-        raise CodebookError(f"{file} is damaged or was changed by hand: its sha256 does not match.")
+    check_signature(file, content)
     try:
         header = json.loads(content)
         if rb"\ud" in content.lower():  # halves of characters, perhaps, which no text can hold
@@ -74,6 +72,13 @@ def parse(file: Path, content: bytes, layout: Layout) -> Json:
     except (ValueError, RecursionError) as error:
         raise CodebookError(f"{file} is not valid: it is no JSON.") from error
     return dict(header)
+
+
+def check_signature(file: Path, content: bytes, remedy: str = "") -> None:
+    """Refuse JSON whose last line is not the sha256 of all before it."""
+    end = _END.search(content, max(0, len(content) - 128))
+    if not end or end.end() < len(content) or sha256(content[: end.start()]) != end[1].decode():
+        raise CodebookError(f"{file} is damaged or was changed by hand: its sha256 does not match{remedy}.")
 
 
 def entries(file: Path, header: Json) -> Iterator[Json]:
@@ -102,18 +107,19 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
         if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
             raise CodebookError(f"{path} is missing, or not a plain file.") from error
         raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode) or path.is_symlink():
+        os.close(descriptor)
+        raise CodebookError(f"{path} is missing, or not a plain file.")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or path.is_symlink():
-            raise CodebookError(f"{path} is missing, or not a plain file.")
         yield file
 
 
-def content(path: Path) -> bytes:
-    """Return a header."""
+def content(path: Path, most: int = MAX_BYTES) -> bytes:
+    """Return a header, or what stands beside it."""
     with opened(path) as file:
-        if os.fstat(file.fileno()).st_size > MAX_BYTES:
-            raise CodebookError(f"{path} is larger than {MAX_BYTES:,} bytes, so it is no header.")
-        return file.read(MAX_BYTES)
+        if os.fstat(file.fileno()).st_size > most:
+            raise CodebookError(f"{path} is larger than {most:,} bytes, so it is not read.")
+        return file.read(most)
 
 
 def sha256(content: bytes) -> str:

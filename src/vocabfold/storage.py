@@ -26,17 +26,13 @@ import pyarrow.parquet as pq
 import vocabfold
 from vocabfold import checks, headers, unpacking
 from vocabfold.errors import CodebookError, InputError
-
-try:
-    import fcntl
-except ImportError:  # Windows: two writers at once are not kept apart there
-    fcntl = None  # type: ignore[assignment]
+from vocabfold.locks import lock, unlock
 
 _SAMPLE = 2**11  # rows of the first row group, by which the size of the others is chosen:
 _ROW_GROUP, _GROUP_BYTES = 2**18, 2**25  # at most so many rows, and about so many bytes of text
 _PIECE = 2**8  # rows that are copied at a time
 _MAX_TRIES = 50  # to load a folder that is replaced meanwhile
-_PROVENANCE = "provenance.json"
+_PROVENANCE, _MAX_PROVENANCE = "provenance.json", 2**23  # bytes
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
 
 Loaded = TypeVar("Loaded")
@@ -185,7 +181,7 @@ def load(
     """Return what `build` makes of a folder, its header and its origin; every byte is the one written."""
     folder = _folder(path)
     file = folder / layout.header
-    for i in range(_MAX_TRIES):
+    for tries_left in reversed(range(_MAX_TRIES)):
         before = None
         try:
             if not file.is_file():
@@ -198,7 +194,7 @@ def load(
             return build(folder, header, _origin(folder, content))
         except (CodebookError, OSError) as error:
             # If the header has been replaced meanwhile, someone was saving: what counts is the new one.
-            if before is not None and _stamp(file) not in (before, None) and i < _MAX_TRIES - 1:
+            if tries_left and before is not None and _stamp(file) not in (before, None):
                 continue
             if isinstance(error, CodebookError):
                 raise
@@ -236,7 +232,7 @@ def _write(folder: Path, layout: headers.Layout, fill: Callable[[Saver], headers
         "vocabfold": vocabfold.__version__,
     }
     with suppress(OSError):
-        _put(folder, json.dumps(about, indent=2).encode() + b"\n", _PROVENANCE)
+        _put(folder, headers.signed(about), _PROVENANCE)
     _remove(folder, keep={file["name"] for file in saver.files})
 
 
@@ -255,24 +251,24 @@ def _locked(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 folder.rmdir()  # if nothing was saved to it
         if descriptor is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # which closing is not, if a process was forked meanwhile
+            unlock(descriptor)
             os.close(descriptor)
 
 
 def _lock(folder: Path) -> int | None:
-    """Make a folder, open and lock it; the lock goes with the process that holds it."""
+    """Make a folder, open and lock it, where there are locks."""
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if fcntl is None:
-                return None
+            if os.name != "posix":
+                return None  # where folders cannot be opened
             descriptor = os.open(folder, os.O_RDONLY)
         except (FileExistsError, FileNotFoundError):
             if os.path.lexists(folder) or not folder.parent.exists():
                 raise
             continue  # someone who gave up has just removed it
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor)
             # Whoever held the lock before may have removed the folder.
             if folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat()):
                 return descriptor
@@ -411,9 +407,13 @@ def tables(folder: Path, entries: Sequence[headers.Json], schema: pa.Schema) -> 
 
 def _origin(folder: Path, header: bytes) -> Origin:
     """Return what a folder was made from, if it says so: no id depends on it."""
-    # A CodebookError is a ValueError.
-    with suppress(OSError, ValueError, RecursionError, TypeError, KeyError):
-        found = json.loads(headers.content(folder / _PROVENANCE))
+    file = folder / _PROVENANCE
+    if not os.path.lexists(file):
+        return Origin()
+    content = headers.content(file, _MAX_PROVENANCE)
+    headers.check_signature(file, content, "; the folder is as good without this file, so it may be removed")
+    with suppress(ValueError, RecursionError, TypeError, KeyError):
+        found = json.loads(content)
         if found["header"] == headers.sha256(header):
             fingerprints = tuple(map(_texts, found["fingerprints"]))
             return Origin(_texts(found["sources"]), fingerprints, str(found["saved"]))

@@ -6,7 +6,6 @@ ends. So whoever makes the first folder of a process removes those beside it tha
 
 from __future__ import annotations
 
-import errno
 import os
 import platform
 import re
@@ -20,16 +19,11 @@ from types import TracebackType
 
 from vocabfold import checks
 from vocabfold.errors import InputError
-
-try:
-    import fcntl
-except ImportError:  # Windows: there, nothing is known of other processes, and what they left stays
-    fcntl = None  # type: ignore[assignment]
+from vocabfold.locks import lock
 
 # Machines may share a folder and not see each other's locks.
 _PREFIX = f"vocabfold-{re.sub(r'[^A-Za-z0-9.-]', '-', platform.node())}-"
-_UNLOCKED = "vocabfold."  # folders on file systems that know no locks
-_NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)
+_UNLOCKED = "vocabfold."  # folders where there are no locks
 _NAME = re.compile(rf"{re.escape(_PREFIX)}[a-z0-9_]{{8}}")
 
 
@@ -68,43 +62,48 @@ def _make() -> tuple[Path, int | None]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
-            return path, _lock(path)
+            descriptor = _lock(path)
         except (BlockingIOError, FileNotFoundError):  # it was taken for one that is left, as it had no lock yet
             continue
-        except OSError as error:
+        except OSError:
             os.rmdir(path)
-            if error.errno not in _NO_LOCKS:
-                raise
-            return Path(tempfile.mkdtemp(prefix=_UNLOCKED)), None  # nobody sweeps these
+            raise
+        if descriptor is not None:
+            return path, descriptor
+        os.rmdir(path)
+        return Path(tempfile.mkdtemp(prefix=_UNLOCKED)), None  # nobody sweeps these
 
 
 def _lock(path: Path) -> int | None:
-    """Lock a folder that nobody has locked, and return the descriptor that holds the lock."""
-    if fcntl is None:
-        return None
+    """Lock a folder that nobody has locked, and return the descriptor with the lock, if there are locks."""
+    if os.name != "posix":
+        return None  # where folders cannot be opened
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_locked = lock(descriptor)
         if not os.path.samestat(os.fstat(descriptor), path.lstat()):
             raise FileNotFoundError(path)
+        if is_locked:
+            return descriptor
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
+    os.close(descriptor)
+    return None
 
 
 @cache  # once for a process is enough
 def _sweep(parent: str) -> None:
     """Remove folders of this user that processes left behind."""
-    if fcntl is None:
-        return
+    if os.name != "posix":
+        return  # nothing is known of other processes
     found = []
     with suppress(OSError):  # not everyone may look at what is there
         found = [Path(parent, name) for name in os.listdir(parent) if _NAME.fullmatch(name)]
     for path in found:
         with suppress(OSError):  # it is in use, or gone, or no folder
-            if path.lstat().st_uid == os.getuid():
-                _remove(path, _lock(path), os.getpid())
+            if path.lstat().st_uid == os.getuid() and (descriptor := _lock(path)) is not None:
+                _remove(path, descriptor, os.getpid())
 
 
 def _remove(path: Path, descriptor: int | None, owner: int) -> None:

@@ -280,12 +280,12 @@ def _of_files(
 
 
 def _check_room(book: Codebook, engine: Engine) -> None:
-    """Refuse a column whose values alone do not fit into memory; those of a codebook that is in it, do."""
+    """Refuse a column whose values alone do not fit into the memory limit."""
     memory_limit = engine.memory_limit
     for name, column in book.columns.items():
         needed = column.n_values * _VALUE_BYTES
         if isinstance(book.store, SavedStore) and column.kind == "text" and needed <= memory_limit:
-            needed = max(needed, _COPIES * book.store.text_bytes(name))
+            needed = max(needed, _COPIES * book.store.value_bytes(name))
         if needed > memory_limit:
             raise InputError(
                 f"column {name!r} of the codebook has {column.n_values:,} values, which need about "

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,8 +28,10 @@ ROW_BYTES = 28  # of a value that is no text, its id, neg and pos
 _PIECE = 2**24  # bytes of a piece at the very most: as if all its values were as long as the longest page
 _TEXTS, _ROWS = 2**12, 2**16  # of a piece, at most
 PAGE = 2**15  # bytes of a page of texts, as vocabfold writes them: pieces of larger ones have fewer rows
-_MAX_FOOTER, _MAX_HEAD = 2**23, 2**24  # bytes of a footer, and of a page's head with its statistics
-_MAX_DEPTH = 12  # of structs and lists
+_LEAST_PAGE = 2**10  # bytes, on average, of many pages of a large file
+_MAX_FOOTER = 2**23  # bytes
+_HEADS = (2**10, 2**14, 2**18, 2**24)  # bytes of a page's head: its statistics may hold two long texts
+_MAX_DEPTH, _MAX_FIELDS = 12, 2**18  # of structs and lists, in all: a row group has some hundred
 
 # Types of Thrift's compact protocol, and the fields of Parquet's structs that matter here.
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
@@ -48,12 +51,17 @@ def check_sizes(path: Path) -> None:
         n_bytes = path.stat().st_size
         footer = _footer(file, path, n_bytes)
         chunks = [chunk for group in _groups(footer, path) for chunk in group]
-        if sum(chunk[_CHUNK_BYTES] for chunk in chunks) > n_bytes:  # some are the same bytes
+        sizes = [chunk[_CHUNK_BYTES] for chunk in chunks]
+        if min(sizes, default=0) < 0 or sum(sizes) > n_bytes:  # then some are the same bytes
             raise ValueError
+        pages = chain.from_iterable(_page_sizes(file, path, chunk, n_bytes) for chunk in chunks)
         unpacked = footer[_FILE_ROWS] * ROW_BYTES
-        for chunk in chunks:
-            if unpacked <= _most(n_bytes):
-                unpacked += sum(_page_sizes(file, path, chunk, n_bytes))
+        for n_pages, size in enumerate(pages):
+            unpacked += size
+            if n_pages * _LEAST_PAGE > _ROOM + n_bytes:  # millions of empty ones
+                raise ValueError
+            if unpacked > _most(n_bytes):
+                break
         if unpacked > _most(n_bytes):
             raise _too_large(path, n_bytes)
 
@@ -92,6 +100,14 @@ def batches(paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch
                     batch.validate(full=True)  # texts may be no UTF-8
                     # What a writer says of missing values does not matter.
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def read(paths: Sequence[Path], names: Sequence[str] | None = None) -> pa.Table:
+    """Return columns of files whose sizes were checked, or all, in memory; there is room as in `batches`."""
+    with _explained(paths[0]), pq.ParquetFile(paths[0]) as table:
+        found = table.schema_arrow
+    schema = pa.schema([found.field(name) for name in names or found.names])
+    return pa.Table.from_batches(batches(paths, schema), schema)
 
 
 def _piece_rows(file: BinaryIO, path: Path, schema: pa.Schema) -> Iterator[int]:
@@ -142,7 +158,7 @@ def _footer(file: BinaryIO, path: Path, n_bytes: int) -> Struct:
         raise _damaged(path)
     file.seek(n_bytes - 8 - length)
     with _parsing(path):
-        return _struct(file.read(length), 0, 0)[0]
+        return _Parser(file.read(length)).struct()
 
 
 def _groups(footer: Struct, path: Path) -> Iterator[list[Struct]]:
@@ -176,13 +192,12 @@ def _page_sizes(file: BinaryIO, path: Path, chunk: Struct, n_bytes: int) -> Iter
 
 
 def _head(file: BinaryIO, place: int) -> tuple[Struct, int]:
-    """Return the head of a page, and its length: mostly a few bytes, unless it has long statistics."""
-    for n_bytes in (2**8, _MAX_HEAD):
+    """Return the head of a page, and its length."""
+    for n_bytes in _HEADS:
         file.seek(place)
-        with suppress(IndexError):
-            head, length = _struct(file.read(n_bytes), 0, 0)
-            if length <= n_bytes:
-                return head, length
+        parser = _Parser(file.read(n_bytes))
+        with suppress(IndexError):  # there may be more of it
+            return parser.struct(), parser.at
     raise ValueError
 
 
@@ -197,63 +212,67 @@ def _parsing(path: Path) -> Iterator[None]:
         raise _damaged(path) from None
 
 
-def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
-    """Return the fields of a struct by their numbers, and where it ends."""
-    fields: Struct = {}
-    field = 0
-    while data[at]:
-        kind, step = data[at] & 15, data[at] >> 4
-        at += 1
-        if step:
-            field += step
-        else:
-            field, at = _number(data, at)
-        if kind in (_TRUE, _FALSE):
-            fields[field] = kind == _TRUE
-        else:
-            fields[field], at = _value(data, at, kind, depth)
-    return fields, at + 1
+class _Parser:
+    """Bytes in Thrift's compact protocol, and how far they were read; beyond their end is an IndexError."""
 
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._n_fields = 0
+        self.at = 0
 
-def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
-    """Return a value of a type, and where it ends."""
-    if depth > _MAX_DEPTH:
-        raise ValueError
-    if kind in _INTEGERS:
-        return _number(data, at)
-    if kind in (_TRUE, _FALSE, _BYTE):
-        return data[at], at + 1
-    if kind == _DOUBLE:
-        return data[at : at + 8], at + 8
-    if kind == _BINARY:
-        size, at = _varint(data, at)
-        return data[at : at + size], at + size
-    if kind == _STRUCT:
-        return _struct(data, at, depth + 1)
-    if kind in (_LIST, _SET):
-        size, kind = data[at] >> 4, data[at] & 15
-        at += 1
-        if size == 15:
-            size, at = _varint(data, at)
-        found = []
-        for _ in range(size):
-            value, at = _value(data, at, kind, depth + 1)
-            found.append(value)
-        return found, at
-    raise ValueError  # Parquet has no maps
+    def struct(self, depth: int = 0) -> Struct:
+        """Return the fields of a struct by their numbers."""
+        fields: Struct = {}
+        field = 0
+        while head := self._byte():
+            self._n_fields += 1
+            kind, step = head & 15, head >> 4
+            field = field + step if step else self._number()
+            fields[field] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return fields
 
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a whole number with a sign, and where it ends."""
-    number, at = _varint(data, at)
-    return (number >> 1) ^ -(number & 1), at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while data[at] & 128:
-        number |= (data[at] & 127) << shift
-        shift, at = shift + 7, at + 1
-        if shift > 63:
+    def _value(self, kind: int, depth: int) -> Any:
+        self._n_fields += 1
+        if depth > _MAX_DEPTH:
             raise ValueError
-    return number | data[at] << shift, at + 1
+        if kind in _INTEGERS:
+            return self._number()
+        if kind in (_TRUE, _FALSE, _BYTE):
+            return self._byte()
+        if kind == _DOUBLE:
+            return self._bytes(8)
+        if kind == _BINARY:
+            return self._bytes(self._varint())
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        if kind in (_LIST, _SET):
+            head = self._byte()
+            size = head >> 4
+            return [self._value(head & 15, depth + 1) for _ in range(self._varint() if size == 15 else size)]
+        raise ValueError  # Parquet has no maps
+
+    def _byte(self) -> int:
+        if self._n_fields > _MAX_FIELDS:
+            raise ValueError
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def _bytes(self, size: int) -> bytes:
+        self.at += size
+        if self.at > len(self._data):
+            raise IndexError
+        return self._data[self.at - size : self.at]
+
+    def _number(self) -> int:
+        """Return a whole number with a sign."""
+        number = self._varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while (byte := self._byte()) & 128:
+            number |= (byte & 127) << shift
+            shift += 7
+            if shift > 63:
+                raise ValueError
+        return number | byte << shift

@@ -15,12 +15,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from vocabfold.engines.spark import SPELLINGS, Cluster, Frame, Kept, from_texts, read_parquet, spelled, to_texts
 from vocabfold.errors import InputError
 from vocabfold.kinds import KINDS
-from vocabfold.unpacking import gone
+from vocabfold.unpacking import gone, read
 
 _SENT_BYTES = 2**20  # of files that the driver reads and sends; larger ones are read by the workers
 
@@ -177,8 +176,7 @@ def stored(cluster: Cluster, table: pa.Table | list[Path], kind: str, names: Seq
         return (
             f"(SELECT {', '.join(chosen)} FROM {cluster.table(read_parquet(cluster.session, table, schema))})"
         )
-    held = pa.concat_tables(pq.read_table(path) for path in table) if isinstance(table, list) else table
-    held = held.select(list(names))
+    held = read(table, names) if isinstance(table, list) else table.select(list(names))
     return cluster.table(held.set_column(0, "value", to_texts(held["value"], kind)))
 
 

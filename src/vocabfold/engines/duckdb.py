@@ -31,6 +31,8 @@ _FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError)
 _LEAST_MEMORY, _MOST_MEMORY = 200 * 2**20, 2**50
 _GROUP_BYTES = 2**24  # of a row group that is written here, about
 _MAX_MESSAGE = 300  # characters of an error of the engine, which may quote a whole line
+_INTERRUPTED = re.compile(r"(?:[A-Za-z ]+: )?INTERRUPT Error: Interrupted!")
+_OUT_OF_MEMORY = re.compile(r"(?:[A-Za-z ]+: )?Out of Memory Error: ")
 _MEMORY_PER_THREAD = 512 * 2**20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
     "KI": 2**10,
@@ -153,10 +155,10 @@ class Engine:
     def _explained(self, error: Exception) -> BaseException:
         """Word an error of the engine in one sentence."""
         text = str(error)
-        if "interrupted" in text.lower():  # Ctrl-C
+        # From a stream, both come as errors of Arrow; the rest of a message may quote anything.
+        if isinstance(error, duckdb.InterruptException) or _INTERRUPTED.match(text):  # Ctrl-C
             return KeyboardInterrupt()
-        # From a stream, the same comes as an error of Arrow.
-        if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
+        if isinstance(error, duckdb.OutOfMemoryException) or _OUT_OF_MEMORY.match(text):
             return InputError(
                 f"this needs more memory than the limit of {self.memory_limit / 1e9:.3g} GB, or more room for "
                 f"temporary files than {tempfile.gettempdir()} has; raise memory_limit, or set TMPDIR."

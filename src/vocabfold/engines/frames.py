@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,6 +61,15 @@ def ends(data: Any, n: int) -> tuple[Any, Any]:
     return data.head(n), data.tail(n)
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Refuse names with lone surrogates, which pandas takes, and neither Arrow nor a file can hold."""
+    wrong = [name for name in names if name.encode(errors="ignore").decode() != name]
+    if wrong:
+        raise InputError(
+            f"column names must be UTF-8, got {', '.join(map(repr, wrong))}; rename the columns first."
+        )
+
+
 @contextmanager
 def reading(name: str) -> Iterator[None]:
     """Say that the caller's own query failed, whatever it ran into."""
@@ -87,6 +96,7 @@ def to_arrow(data: Any, names: Sequence[str]) -> pa.Table:
             # Numbered on the way: polars hands no name with NUL in it over, and panics.
             frame.columns = [f"c{i}" for i in range(len(names))]
             return frame.to_arrow().rename_columns(list(names))
+    check_names(names)
     return pa.table([column(name, data[name]) for name in names], list(names))
 
 

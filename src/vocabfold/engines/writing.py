@@ -15,11 +15,7 @@ from vocabfold.engines import files
 from vocabfold.engines.duckdb import Engine
 from vocabfold.engines.streams import BATCH_BYTES, BATCH_ROWS, as_type, value_type
 from vocabfold.errors import InputError
-
-try:
-    import fcntl
-except ImportError:  # Windows: two writers are not kept apart
-    fcntl = None  # type: ignore[assignment]
+from vocabfold.locks import lock
 
 _SEPARATORS = {files.CSV: ",", files.TSV: "\t"}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -37,6 +33,7 @@ _CSV_TYPES = (
     pa.types.is_time,
     pa.types.is_timestamp,
 )
+_GROUP_SHARE = 1 / 16  # of the memory limit, for a row group: its rows, and their pages beside them
 FORMATS = (files.PARQUET, *_SEPARATORS)
 
 
@@ -84,7 +81,7 @@ def write(
     format = format_of(path)
     with replacing(path, overwrite=overwrite) as partial:
         if format == files.PARQUET:
-            _write_parquet(partial, schema, batches)
+            _write_parquet(partial, schema, batches, min(BATCH_BYTES, engine.memory_limit * _GROUP_SHARE))
         else:
             _write_csv(engine, partial, schema, batches, format, _COMPRESSIONS.get(path.suffix.lower(), "none"))
 
@@ -109,9 +106,11 @@ def check_csv(schema: pa.Schema, path: Path) -> None:
             )
 
 
-def _write_parquet(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+def _write_parquet(
+    path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch], group_bytes: float
+) -> None:
     with pq.ParquetWriter(path, schema) as writer:
-        for table in _row_groups(batches):
+        for table in _row_groups(batches, group_bytes):
             writer.write_table(table)
 
 
@@ -153,14 +152,14 @@ def _write_csv(
         raise
 
 
-def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _row_groups(batches: Iterator[pa.RecordBatch], group_bytes: float) -> Iterator[pa.Table]:
     """Yield batches together that are small alone: each table becomes a row group."""
     held: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:
         held.append(batch)
         n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
-        if n_rows >= BATCH_ROWS or n_bytes >= BATCH_BYTES:
+        if n_rows >= BATCH_ROWS or n_bytes >= group_bytes:
             yield pa.Table.from_batches(held)
             held, n_rows, n_bytes = [], 0, 0
     if held:
@@ -200,8 +199,7 @@ def _open(partial: Path, path: Path) -> int:
         # Not through a link, which anyone may have put there.
         descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
-            if fcntl is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor)
             # Whoever held the lock before may have finished: then this is the result, and no longer `partial`.
             if os.path.lexists(partial) and os.path.samestat(os.fstat(descriptor), partial.lstat()):
                 os.truncate(descriptor, 0)

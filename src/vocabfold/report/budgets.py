@@ -139,6 +139,10 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
     steps: list[Step] = []
     with Engine(counts.memory_limit) as engine:
         pairs = pairs_of(engine, counts, book.settings)
+        if any(
+            _pooled(pairs[name]) != (column.n_values, column.n_pooled) for name, column in book.columns.items()
+        ):
+            raise other_counts()
         folds, new = {}, {}
         for name in track(book.features, "trying rows", engine.progress):
             values = book.store.sql(engine, name)
@@ -158,6 +162,11 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
                 continue  # fewer ids than shards
             steps.append(_step(budget, solved, pairs, folds, new))
     return steps[::-1]
+
+
+def _pooled(pairs: Pairs) -> tuple[int, int]:
+    """Return how many values of a column are in a codebook, and how many are too rare."""
+    return int(pairs.n_values[~pairs.is_rare].sum()), int(pairs.n_values[pairs.is_rare].sum())
 
 
 def _enough(book: Codebook, pairs: Mapping[str, Pairs]) -> int:
