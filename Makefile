@@ -68,6 +68,7 @@ figures: $(FIGURES:%=build/figures/%) ## the benchmarks at full size, hours; sto
 	rm -r build/figures
 
 harden: setup-system $(VENV)/.harden ## faults, load and bad input at full size, hours; docs/reliability.md has the results
+	@$(call INSTALL,-c "import shutil; raise SystemExit(shutil.which('strace') is None)",strace,strace,that watch calls of the system)
 	@failed=; for check in $(HARDEN); do echo "$$check"; $(BIN)/python -m harden.$$check || failed="$$failed $$check"; done; \
 	$(BIN)/python -m harden.report; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 

@@ -7,6 +7,7 @@ Bytes are choices, too, so that a mutation of bytes is a mutation of a command l
 
 import contextlib
 import copy
+import csv
 import gzip
 import hashlib
 import io
@@ -130,7 +131,10 @@ def command(words: list[str]) -> tuple[int, str, str]:
 
 
 class Text:
-    """Bytes -> CSV, TSV, JSON lines, Criteo's layout, compressed or not -> count, fit, transform."""
+    """Bytes -> CSV, TSV, JSON lines, Criteo's layout, compressed or not -> count, fit, transform.
+
+    Half of the inputs are files as they are; of the others, bytes are names and fields of a well-formed one.
+    """
 
     names = (".csv", ".tsv", ".jsonl", ".csv.gz", ".tsv.zst", ".txt")
     options = ({}, {"folds": 3}, {"weight": "w"}, {"drop_null_labels": True}, {"features": ["n", "w"]})
@@ -146,7 +150,7 @@ class Text:
             b'{"y":1,"site":{"a":[1,2]},"n":1e400}\n{"y":0,"site":"\\ud83d\\ude00","n":12345678901234567890}\n'
         )
         criteo = b"\t".join([b"1", *[b"5"] * 13, *[b"68fd1e64"] * 26]) + b"\n"
-        self.seeds = [
+        whole = [
             b"\0\0" + plain,
             b"\0\1" + plain.replace(b",", b";"),
             b"\0\4" + quoted,
@@ -158,12 +162,14 @@ class Text:
             b"\4\0" + plain.replace(b",", b"\t"),
             b"\5\0" + criteo + criteo.replace(b"1", b"0", 1),
         ]
+        fields = [bytes([1, end, options, 2, *range(60)]) for end in range(4) for options in range(2)]
+        self.seeds = [*fields, *(b"\0" + each for each in whole)]
 
     def __call__(self, data: bytes) -> str:
         """Try one input."""
         choices = Choices(data)
-        end, options = choices.of(self.names), choices.of(self.options)
-        content = choices.rest()
+        is_of_fields, end, options = choices.number(2), choices.of(self.names), choices.of(self.options)
+        content = _of_fields(choices, end) if is_of_fields else choices.rest()
         if end.endswith((".gz", ".zst")) and len(content) % 4:  # mostly well packed
             content = (
                 gzip.compress(content, 1) if end.endswith(".gz") else pa.compress(content, "zstd", asbytes=True)
@@ -182,8 +188,25 @@ class Text:
         return refusals(door)
 
 
+def _of_fields(choices: Choices, end: str) -> bytes:
+    """Return a well-formed file of words, the label of which alternates."""
+    names = [LABEL, *(choices.word() for _ in range(1 + choices.number(4)))]
+    table = [[str(i % 2), *(choices.word() for _ in names[1:])] for i in range(2 + choices.number(8))]
+    text = io.StringIO(newline="")
+    if ".jsonl" in end:
+        for row in table:
+            text.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
+    else:
+        separator = "\t" if ".tsv" in end else ","
+        csv.writer(text, delimiter=separator).writerows([names, *table])
+    return text.getvalue().encode("utf-8", "replace" if choices.number(4) else "surrogatepass")
+
+
 class Parquet:
-    """Bytes -> a Parquet file -> count, fit, transform."""
+    """Bytes -> a Parquet file -> count, fit, transform.
+
+    Half of the inputs are files as they are; of the others, bytes say which few bytes of a good one change.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -212,16 +235,25 @@ class Parquet:
             ),
             (table.slice(0, 0), {}),
         ]
-        self.seeds = []
+        self.files = []
         for shape, options in shapes:
             sink = io.BytesIO()
             pq.write_table(shape, sink, store_schema=False, **options)
-            self.seeds.append(sink.getvalue())
+            self.files.append(sink.getvalue())
+        changes = [bytes([1, i, n, *range(5 * n)]) for i in range(len(shapes)) for n in range(3)]
+        self.seeds = [*changes, *(b"\0" + content for content in self.files)]
 
     def __call__(self, data: bytes) -> str:
         """Try one input."""
         path = self.folder / "rows.parquet"
-        path.write_bytes(data)
+        choices = Choices(data)
+        if choices.number(2):
+            content = bytearray(choices.of(self.files))
+            for _ in range(choices.number(4)):
+                content[choices.number(len(content))] = choices.number(256)
+            path.write_bytes(content)
+        else:
+            path.write_bytes(choices.rest())
 
         def door() -> None:
             counts = vf.count(path, LABEL, folds=3 * (len(data) % 2))
@@ -262,7 +294,7 @@ class Words:
         pq.write_table(table.slice(0, 0), "none.parquet")
         pa.csv.write_csv(table, "rows.csv")
         Path("rows.jsonl").write_text("\n".join(json.dumps(row) for row in table.to_pylist()), "utf-8")
-        Path("criteo.txt").write_bytes(Text(self.home).seeds[-1][2:] * 9)
+        Path("criteo.txt").write_bytes(Text(self.home).seeds[-1][3:] * 9)
         Path("empty.csv").write_bytes(b"")
         Path("noise.parquet").write_bytes(bytes(range(256)) * 9)
         Path("noise.csv").write_bytes(bytes(range(256)) * 9)
