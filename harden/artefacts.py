@@ -1,7 +1,7 @@
 """Damaged and hostile artefacts: mutated codebooks and counts are loaded and used.
 
-    damage    every single bit of every file flipped, every file cut off at every byte, files swapped, missing,
-              doubled, grown: all must be refused. Nobody has signed for these.
+    damage    every single bit of every file flipped, every file cut off at every byte, files that the header
+              lists swapped, missing, doubled, grown: all must be refused. Nobody has signed for these.
     lies      what somebody makes who knows the format and signs for it: any field of the header replaced by
               something absurd, bytes of Parquet files changed at random. These must be refused, or be of use:
               ids within their range, and no other exception than ours.

@@ -5,7 +5,8 @@ absurdly large. The judge counts with Python's integers and fractions, which hav
 informations with 60 digits. Each answer must be right, or refused with `InputError`; all else is a failure:
 another number, another exception, a warning of numpy, or a refusal of what the documentation allows. Counts are
 compared exactly. Informations may be 1e-12 of I(X;C) off up to 2**52 units, where they are exact, and beyond,
-where `fit` rounds units off as it says, 1e-13 nats more. `refused` says how often that was the answer.
+where `fit` rounds units off as it says, 1e-13 nats more. `refused` says how often that was the answer;
+a case may ask several times.
 """
 
 import math

@@ -26,13 +26,15 @@ class Check:
     is_shown: Callable[[Row], bool] = bool  # of rows, which of them the page shows; the log has all
 
 
-def of_all(noun: str, **largest: str) -> Callable[[Sequence[Row]], str]:
-    """Sum up tried and failed, and add the largest of some figures, each with its words."""
+def of_all(noun: str, *, with_refused: bool = False, **largest: str) -> Callable[[Sequence[Row]], str]:
+    """Sum up tried and failed, and refused, and add the largest of some figures, each with its words."""
 
     def measured(rows: Sequence[Row]) -> str:
         n_failed = _sum(rows, "failed")
         failed = f"**{n_failed:,}**" if n_failed else "0"
         said = [f"{failed} of {_sum(rows, 'tried'):,} {noun} failed"]
+        if with_refused:
+            said.append(f"{_sum(rows, 'refused'):,} were refused, as they should be")
         for field, words in largest.items():
             found = [row[field] for row in rows if field in row]
             if found:
@@ -84,7 +86,7 @@ CHECKS: Mapping[str, Check] = {
     "memory": Check(
         "memory limit",
         "within the cap, or one clear error",
-        of_all("tasks", of_cap="at most {:.0%} of the cap"),
+        of_all("tasks", with_refused=True, of_cap="at most {:.0%} of the cap"),
     ),
     "determinism": Check(
         "determinism", "one digest", of_all("repeats", digests="digests of a setting: {:.0f}")

@@ -64,10 +64,13 @@ ALLOWED = {
         *("errors", "engines", "headers", "storage", "lookup", "columns", "building"),
         *("cluster.tables", "cluster.writing"),
     },
-    "saving": {"errors", "progress", "engines", "headers", "storage", "columns", "codebook", "cluster.store"},
     "loading": {
         *("errors", "kinds", "engines", "unpacking", "headers", "storage"),
         *("counts", "lookup", "columns", "codebook"),
+    },
+    "saving": {
+        *("errors", "progress", "engines", "headers", "storage", "columns", "codebook", "cluster.store"),
+        "loading",
     },
     "crossfit": {
         "errors",

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -103,15 +104,19 @@ def test_files_that_are_missing_or_swapped_are_found(folder):
     one, two = sorted(folder.glob("*.parquet"))[:2]
     content = one.read_bytes()
     one.unlink()
-    with pytest.raises(vf.CodebookError, match=r"\.parquet is missing, or not a plain file\.$"):
+    with pytest.raises(
+        vf.CodebookError, match=r"\.parquet is missing; take the folder from a copy, or make it"
+    ):
         load(folder)
     one.symlink_to(two)
-    with pytest.raises(vf.CodebookError, match=r"\.parquet is missing, or not a plain file\.$"):
+    with pytest.raises(
+        vf.CodebookError, match=r"\.parquet is a link, a folder or a device, and only plain files"
+    ):
         load(folder)
     one.unlink()
     one.write_bytes(two.read_bytes())
     with pytest.raises(
-        vf.CodebookError, match=r"bytes instead of .*: it is damaged\.$|its sha256 does not match\.$"
+        vf.CodebookError, match=r"bytes instead of .*: it is damaged; take|its sha256 does not match; take"
     ):
         load(folder)
     one.write_bytes(content)
@@ -169,7 +174,7 @@ def test_a_header_that_was_edited_by_hand_is_refused(folder):
     text = header_of(folder).read_text()
     header_of(folder).write_text(re.sub('"pos": [0-9]+', '"pos": 1', text, count=1))
     with pytest.raises(
-        vf.CodebookError, match=r"is damaged or was changed by hand: its sha256 does not match\.$"
+        vf.CodebookError, match=r"is damaged or was changed by hand: its sha256 does not match; take"
     ):
         load(folder)
 
@@ -336,6 +341,30 @@ def test_nothing_but_a_value_may_be_missing_and_none_comes_twice(original, tmp_p
         shutil.rmtree(folder)
 
 
+def test_files_that_are_damaged_after_they_were_loaded_are_found_by_verify(original, tmp_path):
+    folder = shutil.copytree(original / "book", tmp_path / "book")
+    book = vf.load(folder)
+    book.verify()
+    for path in folder.glob("*.parquet"):
+        content = path.read_bytes()
+        for place in range(4, len(content) - 12, len(content) // 9):
+            path.write_bytes(content[:place] + bytes(8) + content[place + 8 :])
+            with suppress(vf.CodebookError):  # unless it does not matter
+                book.verify()
+        path.write_bytes(content[: len(content) // 2])
+        with pytest.raises(vf.CodebookError, match=rf"{path.name} is not valid: "):
+            book.verify()
+        path.write_bytes(content)
+    book.verify()
+
+
+def test_places_where_no_folder_can_be_made_are_refused(counts):
+    with pytest.raises(
+        vf.InputError, match=r"^/proc/vocabfold cannot be written: "
+    ):
+        counts.save("/proc/vocabfold")
+
+
 def test_folds_of_counts_are_not_missing(tmp_path):
     counts = vf.count(arrow(sample()), "click", ["site"], folds=3)
     counts.save(tmp_path / "counts")
@@ -458,7 +487,9 @@ def test_no_link_is_followed_and_no_pipe_is_read(folder, name):
     path.rename(folder.parent / "elsewhere")
     for make in (lambda: path.symlink_to(folder.parent / "elsewhere"), lambda: os.mkfifo(path), path.mkdir):
         make()
-        with pytest.raises(vf.CodebookError, match=r"not a plain file\.$|there is no \w+\.json in it\.$"):
+        with pytest.raises(
+            vf.CodebookError, match=r"json is a link, a folder or a device, and only plain files are"
+        ):
             load(folder)
         path.rmdir() if path.is_dir() else path.unlink()
 

@@ -50,7 +50,7 @@ class Said:
         if name in self.checked:
             return
         fold = f"fold >= 0 AND fold < {self.folds}" if self.folds else "true"
-        if not add_up(engine, parquet(paths), fold, self.neg, self.pos):
+        if not add_up(engine, paths, fold, self.neg, self.pos):
             raise CodebookError(f"{paths[0]} is not valid: its counts do not add up to those of the header.")
         self.checked.add(name)
 
@@ -422,14 +422,23 @@ def _counts(
     )
 
 
-def add_up(engine: Engine, scan: str, condition: str, neg: int, pos: int, *, at_most: bool = False) -> bool:
-    """Tell whether a table has a condition in all rows, and counts that sum up to, or at most to, the given."""
+def add_up(
+    engine: Engine, paths: list[Path], condition: str, neg: int, pos: int, *, at_most: bool = False
+) -> bool:
+    """Tell whether files have a condition in all rows, and counts that sum up to, or at most to, the given."""
     sign = "<=" if at_most else "="
-    found = engine.run(
-        # What is missing is no count, and no condition holds for it; but neither aggregate minds it.
-        f"SELECT coalesce(bool_and(coalesce({condition} AND neg >= 0 AND pos >= 0, false)), true) "
-        f"AND coalesce(sum(neg), 0) {sign} {neg} AND coalesce(sum(pos), 0) {sign} {pos} AS is_so FROM {scan}"
-    )
+    before, engine.subject = engine.subject, str(paths[0])
+    try:
+        found = engine.run(
+            # What is missing is no count, and no condition holds for it; but neither aggregate minds it.
+            f"SELECT coalesce(bool_and(coalesce({condition} AND neg >= 0 AND pos >= 0, false)), true) AND "
+            f"coalesce(sum(neg), 0) {sign} {neg} AND coalesce(sum(pos), 0) {sign} {pos} AS is_so "
+            f"FROM {parquet(paths)}"
+        )
+    except InputError as error:
+        raise CodebookError(str(error)) from error
+    finally:
+        engine.subject = before
     return bool(found["is_so"][0].as_py())
 
 

@@ -26,6 +26,8 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BEGIN = re.compile(rb'{\s*"format": "(vocabfold \w+)",\s*"version": (\d{1,9})\b')
 _END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
 
+REMEDY = "; take the folder from a copy, or make it again"  # if it is damaged
+
 Json = dict[str, Any]
 
 
@@ -74,7 +76,7 @@ def parse(file: Path, content: bytes, layout: Layout) -> Json:
     return dict(header)
 
 
-def check_signature(file: Path, content: bytes, remedy: str = "") -> None:
+def check_signature(file: Path, content: bytes, remedy: str = REMEDY) -> None:
     """Refuse JSON whose last line is not the sha256 of all before it."""
     end = _END.search(content, max(0, len(content) - 128))
     if not end or end.end() < len(content) or sha256(content[: end.start()]) != end[1].decode():
@@ -103,15 +105,23 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
     """Open a plain file of a folder: no link, which may lead out of it, and no pipe, which may never end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _PLAIN)
+    except FileNotFoundError as error:
+        raise CodebookError(f"{path} is missing{REMEDY}.") from error
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
-            raise CodebookError(f"{path} is missing, or not a plain file.") from error
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _not_plain(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode) or path.is_symlink():
         os.close(descriptor)
-        raise CodebookError(f"{path} is missing, or not a plain file.")
+        raise _not_plain(path)
     with os.fdopen(descriptor, "rb") as file:
         yield file
+
+
+def _not_plain(path: Path) -> CodebookError:
+    return CodebookError(
+        f"{path} is a link, a folder or a device, and only plain files are read; put the file itself there."
+    )
 
 
 def content(path: Path, most: int = MAX_BYTES) -> bytes:

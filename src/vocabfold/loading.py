@@ -57,10 +57,9 @@ class SavedStore:
         for path in self.files[name]:
             if not path.exists():
                 raise unpacking.gone(path)
-        sql = f"SELECT * FROM {parquet(self.files[name])}"
         if name not in self.checked:
-            self._check(engine, name, sql)
-        return sql
+            self._check(engine, name)
+        return f"SELECT * FROM {parquet(self.files[name])}"
 
     def value_bytes(self, name: str) -> int:
         """Return how many bytes the values of a column have; too many of them, and disorder, are refused."""
@@ -101,14 +100,19 @@ class SavedStore:
             f"{self.columns[name].size:,}, and its counts add up to those of the header."
         )
 
-    def _check(self, engine: Engine, name: str, sql: str) -> None:
+    def _check(self, engine: Engine, name: str) -> None:
         """Refuse what the engine would not: values that are too long or in disorder, absurd ids and counts."""
         self.value_bytes(name)
         column, (neg, pos) = self.columns[name], self.masses
         is_id = f"id >= 0 AND id < {column.size}"
-        if not add_up(engine, f"({sql})", is_id, neg, pos, at_most=column.n_pooled > 0):
+        if not add_up(engine, self.files[name], is_id, neg, pos, at_most=column.n_pooled > 0):
             raise self._invalid(name)
         self.checked.add(name)
+
+    def forget(self, name: str) -> None:
+        """Look at a column again when it is used the next time: its files may have been changed."""
+        self.checked.discard(name)
+        self.lengths.pop(name, None)
 
 
 def _is_rising(values: pa.Array) -> bool:

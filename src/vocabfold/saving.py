@@ -10,6 +10,7 @@ from vocabfold.codebook import Codebook
 from vocabfold.columns import digest_of, facts_of, hash_of_rows, schema_of, sorted_by_value
 from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import CodebookError
+from vocabfold.loading import SavedStore
 from vocabfold.progress import track
 
 
@@ -68,6 +69,8 @@ def verify(book: Codebook) -> None:
         return  # the digest comes from the values
     with Engine(book.memory_limit) as engine:
         for name in track(book.features, "verifying", engine.progress):
+            if isinstance(book.store, SavedStore):
+                book.store.forget(name)
             found = hash_of_rows(engine, book.columns[name].kind, book.store.sql(engine, name))
             if found != book.hashes.setdefault(name, found):
                 raise CodebookError(

@@ -31,7 +31,7 @@ from vocabfold.locks import lock, unlock
 _SAMPLE = 2**11  # rows of the first row group, by which the size of the others is chosen:
 _ROW_GROUP, _GROUP_BYTES = 2**18, 2**25  # at most so many rows, and about so many bytes of text
 _PIECE = 2**8  # rows that are copied at a time
-_MAX_TRIES = 50  # to load a folder that is replaced meanwhile
+_MAX_TRIES = 50  # to load a folder that is replaced meanwhile, or to lock one that is removed
 _PROVENANCE, _MAX_PROVENANCE = "provenance.json", 2**23  # bytes
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
 
@@ -184,7 +184,7 @@ def load(
     for tries_left in reversed(range(_MAX_TRIES)):
         before = None
         try:
-            if not file.is_file():
+            if not os.path.lexists(file):
                 raise _absent(folder, layout)
             before = _stamp(file)
             content = headers.content(file)
@@ -257,14 +257,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _lock(folder: Path) -> int | None:
     """Make a folder, open and lock it, where there are locks."""
-    while True:
+    for tries_left in reversed(range(_MAX_TRIES)):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if os.name != "posix":
                 return None  # where folders cannot be opened
             descriptor = os.open(folder, os.O_RDONLY)
         except (FileExistsError, FileNotFoundError):
-            if os.path.lexists(folder) or not folder.parent.exists():
+            if not tries_left or os.path.lexists(folder) or not folder.parent.exists():
                 raise
             continue  # someone who gave up has just removed it
         try:
@@ -281,6 +281,7 @@ def _lock(folder: Path) -> int | None:
             os.close(descriptor)
             raise
         os.close(descriptor)
+    raise InputError(f"{folder} is being removed by someone else again and again; save elsewhere.")
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:
@@ -386,9 +387,13 @@ def _check_file(path: Path, entry: headers.Json) -> None:
     with headers.opened(path) as file:
         n_bytes = os.fstat(file.fileno()).st_size
         if n_bytes != entry["bytes"]:
-            raise CodebookError(f"{path} has {n_bytes:,} bytes instead of {entry['bytes']:,}: it is damaged.")
+            raise CodebookError(
+                f"{path} has {n_bytes:,} bytes instead of {entry['bytes']:,}: it is damaged{headers.REMEDY}."
+            )
         if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-            raise CodebookError(f"{path} is damaged or was changed by hand: its sha256 does not match.")
+            raise CodebookError(
+                f"{path} is damaged or was changed by hand: its sha256 does not match{headers.REMEDY}."
+            )
 
 
 def tables(folder: Path, entries: Sequence[headers.Json], schema: pa.Schema) -> list[Path]:
