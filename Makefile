@@ -43,7 +43,7 @@ check: $(VENV)/.test ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-full: setup-system test ## + the slow tests (clusters of Spark), a browser that must be there, the examples with torch, and no compiler
+full: setup-system $(VENV)/.harden test ## + the slow tests (clusters of Spark), a browser that must be there, the examples with torch, and no compiler
 	$(PIP) install torch==2.13.0
 	$(BIN)/python -m pytest tests/test_docs.py -k "example"
 	VOCABFOLD_FULL=1 $(BIN)/python -m pytest -m "slow or browser"

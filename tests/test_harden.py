@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-QUICK = ("answers", "overflow", "crash", "artefacts", "determinism", "concurrency", "hostile")
-SLOW = ("memory", "fuzz", "long_run", "covered", "mutants", "supply")
+QUICK = ("answers", "crash", "artefacts", "memory")
+SLOW = ("overflow", "determinism", "concurrency", "hostile", "fuzz", "long_run", "covered", "mutants", "supply")
 
 
 @pytest.mark.jit
@@ -19,7 +19,7 @@ def test_the_small_check_finds_nothing(check):
     command = [sys.executable, "-m", f"harden.{check}", "--small"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert re.search(r"tried=[1-9]|not_run=", result.stdout)
+    assert re.search(r"tried=[1-9]", result.stdout)
 
 
 def test_all_checks_are_run_and_reported(monkeypatch):
