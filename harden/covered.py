@@ -3,7 +3,8 @@
 The tests that `make test` runs are run in two processes, those on Spark in the second one; processes that they
 start are measured too. The examples of the documents are left out, as some take minutes without the compiler.
 A row per module says how many percent of its lines and branches were reached and which were not (`12->15` is a
-jump that never happened); the last row is about all of them, and fails below 95 %.
+jump that never happened); the last row is about all of them, and fails below 95 %. docs/reliability.md shows
+modules below that, and the log all.
 """
 
 import importlib.util
