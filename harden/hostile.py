@@ -44,7 +44,7 @@ from vocabfold.errors import InputError
 LABEL, VALUE, KEPT = "y", "v", "kept"
 _EXACT = {"private_min": 1, "min_count": 1}  # an id for every value, so that no two can change places unseen
 _TEXT_DOORS = ("CSV", "CSV.gz", "TSV", "JSON lines")
-_WIDE = 10_000  # columns
+_WIDE, _SPARK_COLUMNS = 10_000, 60  # columns of a wide table, and of one that is transformed on Spark
 
 Door = Callable[[pa.Table, Path], Any]
 
@@ -780,7 +780,9 @@ def on_spark(tally: Tally, session: Any) -> None:
             wanted = Counter((mapping[value], j % 2) for j, value in enumerate(values))
             check(Counter((row[i], row[-1]) for row in found) == wanted, "ids of a name on Spark", name)
 
-    tally.all("Spark name", list(names.values()), named)
+    # Not all at once: for each column that is looked up, Spark keeps a table on every worker.
+    for first in range(0, len(names), _SPARK_COLUMNS):
+        tally.all("Spark name", list(names.values())[first : first + _SPARK_COLUMNS], named)
 
 
 def wide(what: str, door: str, n_columns: int) -> Row:

@@ -66,7 +66,7 @@ def kept(folder: Path) -> tuple[dict[str, str], list[Row]]:
     """Return what is known about the last run, and its rows, each with its date and commit."""
     about = {row["fact"]: row["is"] for row in read_csv(folder / "about.csv", texts=["is"])}
     rows = read_csv(folder / "raw.csv", texts=["commit"])  # 54e4513 is no number
-    return about, [{fact: about[fact] for fact in OF_A_ROW} | row for row in rows]
+    return about, [row | {fact: row.get(fact, about[fact]) for fact in OF_A_ROW} for row in rows]
 
 
 def _in_places(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
@@ -84,5 +84,6 @@ def _keep(folder: Path, rows: Sequence[Row], about: Mapping[str, str]) -> None:
 
 def _line(row: Row) -> str:
     return " ".join(
-        f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items()
+        f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={' '.join(str(value).split())}"
+        for key, value in row.items()
     )
