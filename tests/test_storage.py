@@ -359,9 +359,7 @@ def test_files_that_are_damaged_after_they_were_loaded_are_found_by_verify(origi
 
 
 def test_places_where_no_folder_can_be_made_are_refused(counts):
-    with pytest.raises(
-        vf.InputError, match=r"^/proc/vocabfold cannot be written: "
-    ):
+    with pytest.raises(vf.InputError, match=r"^/proc/vocabfold cannot be written: "):
         counts.save("/proc/vocabfold")
 
 
