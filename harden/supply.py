@@ -245,6 +245,7 @@ def trial(
     pre: bool = False,
     chosen: str = "not slow and not spark and not browser and not java",
     processes: int = 2,
+    ignored: Sequence[str] = (),
 ) -> Iterator[Row]:
     """Install the wheel with some versions of its dependencies, and run tests on it."""
     begun = time.monotonic()
@@ -261,6 +262,7 @@ def trial(
     results = folder / "results.xml"
     files = [ROOT / "tests" / f"test_{name}.py" for name in tests]
     options = ["-q", "-n", str(processes), "-m", chosen, "-p", "no:cacheprovider", f"--junitxml={results}"]
+    options += [f"-Wignore::{warning}" for warning in ignored]
     try:
         storage = {"HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis")}
         command(environment.python, "-m", "pytest", *options, *files, **storage)
@@ -296,6 +298,10 @@ def _spark(folder: Path, wheel: Path, requirements: Sequence[str]) -> Iterator[R
         ("spark", "spark_stages"),
         chosen="spark and not slow",
         processes=0,  # one session serves all
+        ignored=(
+            "ResourceWarning",
+            "pytest.PytestUnraisableExceptionWarning",
+        ),  # pyspark 4.0 leaves sockets open
     )
 
 
