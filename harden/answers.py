@@ -1,7 +1,7 @@
 """Wrong answers: folds against the definition, and the laws of the tests with far more examples.
 
 More than ten thousand random tables of counts of every awkward kind: ties, zeros, one class, copies, mirror
-images, proportional counts, rates that differ in their last digit, counts up to 10**12, totals of 2**53. Each
+images, proportional counts, rates that differ in their last digit, counts up to 10^12, totals of 2^53. Each
 is folded by `exact` and by `dynamic`, at sizes inside and at the ends of what is possible, and asked for its
 curve; several columns are folded within one budget. The judge is `tests/reference.py`: the programme as
 defined, with 60 digits, and all splits of a budget. What is compared is the objective, computed by the judge

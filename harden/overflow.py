@@ -4,7 +4,7 @@ Every way numbers come in: bare counts, shards that are added, weights of every 
 absurdly large. The judge counts with Python's integers and fractions, which have no limits, and computes
 informations with 60 digits. Each answer must be right, or refused with `InputError`; all else is a failure:
 another number, another exception, a warning of numpy, or a refusal of what the documentation allows. Counts are
-compared exactly. Informations may be 1e-12 of I(X;C) off up to 2**52 units, where they are exact, and beyond,
+compared exactly. Informations may be 1e-12 of I(X;C) off up to 2^52 units, where they are exact, and beyond,
 where `fit` rounds units off as it says, 1e-13 nats more. `refused` says how often that was the answer;
 a case may ask several times.
 """
