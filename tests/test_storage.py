@@ -11,6 +11,7 @@ import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -361,6 +362,14 @@ def test_files_that_are_damaged_after_they_were_loaded_are_found_by_verify(origi
 def test_places_where_no_folder_can_be_made_are_refused(counts):
     with pytest.raises(vf.InputError, match=r"^/proc/vocabfold cannot be written: "):
         counts.save("/proc/vocabfold")
+
+
+def test_notes_that_nobody_would_read_are_not_saved(counts, tmp_path, monkeypatch):
+    counts.save(tmp_path / "counts")
+    monkeypatch.setattr(storage, "_MAX_PROVENANCE", 2**10)
+    replace(counts, sources=("x" * 2**10,)).save(tmp_path / "counts")
+    monkeypatch.undo()
+    assert vf.load_counts(tmp_path / "counts").sources == ()  # and not those of the counts before
 
 
 def test_folds_of_counts_are_not_missing(tmp_path):

@@ -231,8 +231,12 @@ def _write(folder: Path, layout: headers.Layout, fill: Callable[[Saver], headers
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "vocabfold": vocabfold.__version__,
     }
+    notes = headers.signed(about)
     with suppress(OSError):
-        _put(folder, headers.signed(about), _PROVENANCE)
+        if len(notes) <= _MAX_PROVENANCE:
+            _put(folder, notes, _PROVENANCE)
+        else:  # on tens of thousands of files: nobody would read them
+            (folder / _PROVENANCE).unlink(missing_ok=True)
     _remove(folder, keep={file["name"] for file in saver.files})
 
 
