@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from vocabfold.commands import app
+from vocabfold.interfaces.cli.commands import app
 
 PAGE = Path(__file__).with_name("cli.md")
 HEAD = """# Command line

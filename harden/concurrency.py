@@ -418,13 +418,13 @@ def child_of(
 
 def on_disk(sample: Sample) -> vf.Counts:
     """Return counts that are kept in a temporary folder, as those of many rows are."""
-    from vocabfold import counting
+    from vocabfold.counts import local
 
-    many, counting._MANY_ROWS = counting._MANY_ROWS, 0
+    many, local._MANY_ROWS = local._MANY_ROWS, 0
     try:
         return vf.count(sample.folder / "old.parquet", "click", FEATURES, fold_column="fold")
     finally:
-        counting._MANY_ROWS = many
+        local._MANY_ROWS = many
 
 
 def children(
@@ -724,7 +724,7 @@ TALK = "a thread of the caller prints"
 
 def on_a_terminal(sample: Sample, n_times: int) -> dict[str, Any]:
     """Show progress and warn from many threads, in a process whose standard error is a terminal."""
-    from vocabfold import progress
+    from vocabfold.support import progress
 
     progress._PATIENCE = 0.0  # shown at once
     progress._REFRESH = 0.01

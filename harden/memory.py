@@ -38,7 +38,7 @@ _GROUPS = {  # where control groups are, and what their limit is called: version
     Path("/sys/fs/cgroup/memory"): "memory.limit_in_bytes",
     Path("/sys/fs/cgroup"): "memory.max",
 }
-_RUN = "import sys; sys.argv[0] = 'vocabfold'; from vocabfold.cli import main; main()"
+_RUN = "import sys; sys.argv[0] = 'vocabfold'; from vocabfold.interfaces.cli.main import main; main()"
 _STEPS = {
     "count": "count rows.parquet --label click --features page,user -o counts",
     "merge": "merge counts copy -o both",

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 import typer.main
 
 import vocabfold as vf
-from vocabfold import cli
 from vocabfold.errors import CodebookError
+from vocabfold.interfaces.cli import main
 
 OLD, NEW, ABSENT = "old", "new", "absent"
 CLEAN_END, REFUSED = 0, 2  # exit codes
@@ -184,7 +184,7 @@ def run_command(words: list[str]) -> None:
     """Run the command line in this process; if it fails, that is a SystemExit."""
     sys.argv = ["vocabfold", *words]
     try:
-        cli.main()
+        main.main()
     except SystemExit as end:
         if end.code:
             raise

@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 
 import vocabfold as vf
 from harden.corpus import ODD_JSON, ODD_WORDS
-from vocabfold import headers, storage
 from vocabfold.errors import VocabfoldError
+from vocabfold.io.folders import headers, saving
 
 DONE, REFUSED = "done", "refused"
 LABEL = "y"
@@ -94,7 +94,7 @@ def rows(n: int = 60) -> pa.Table:
 
 def command(words: list[str]) -> tuple[int, str, str]:
     """Run a command as `vocabfold` does, in this process; return its exit code and what it printed."""
-    from vocabfold import cli
+    from vocabfold.interfaces.cli import main
 
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", errors=how) for how in ("strict", "backslashreplace")]
     sys.argv = ["vocabfold", *words]
@@ -105,7 +105,7 @@ def command(words: list[str]) -> tuple[int, str, str]:
             contextlib.redirect_stderr(streams[1]),
             warnings.catch_warnings(),
         ):
-            cli.main()
+            main.main()
     except SystemExit as error:
         code = error.code
     finally:
@@ -269,7 +269,7 @@ class Words:
     def __init__(self, folder: Path) -> None:
         import typer.main
 
-        from vocabfold.commands import app
+        from vocabfold.interfaces.cli.commands import app
 
         self.home = folder / "home"
         self.home.mkdir(exist_ok=True)
@@ -415,10 +415,10 @@ class Parsers:
         return refusals(self._doors(text)[which])
 
     def _doors(self, text: str) -> list[Callable[[], Any]]:
-        from vocabfold import options
-        from vocabfold.engines import files, writing
-        from vocabfold.engines.duckdb import parse_memory
-        from vocabfold.kinds import KINDS, from_text
+        from vocabfold.interfaces.cli import options
+        from vocabfold.io.engines.duckdb import parse_memory
+        from vocabfold.io.engines.kinds import KINDS, from_text
+        from vocabfold.io.rows import files, writing
 
         def values() -> None:
             for kind in KINDS:
@@ -435,7 +435,7 @@ class Parsers:
             lambda: files.format_of([Path(text)]),
             lambda: files.find(text.replace("/", "").replace("**", "")),
             lambda: writing.format_of(writing.place(text)),
-            lambda: storage.check_place(text, headers.COUNTS, overwrite=False),
+            lambda: saving.check_place(text, headers.COUNTS, overwrite=False),
             lambda: vf.load(text),
             lambda: vf.load_counts(text),
             lambda: vf.count(self.table, LABEL, preset=text),

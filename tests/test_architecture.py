@@ -1,6 +1,7 @@
-"""The shape of the package: who may import whom, what stays light, which names are public."""
+"""The shape of the package: which room may import which, what stays light, which names are public."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -12,162 +13,46 @@ import pytest
 import vocabfold
 
 ROOT = Path(vocabfold.__file__).parent
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
-ALLOWED = {
-    "errors": {"terminal"},
-    "checks": {"errors"},
-    "notes": set(),
-    "locks": set(),
-    "temporary": {"errors", "checks", "locks"},
-    "compiling": set(),
-    "terminal": set(),
-    "progress": {"terminal"},
-    "kinds": set(),
-    "information": {"compiling"},
-    "estimate": set(),
-    "order": {"compiling", "information"},
-    "solve": {"errors", "compiling", "information", "order"},
-    "baselines": {"notes", "compiling", "information", "order", "solve"},
-    "budget": {"errors", "checks", "notes", "order", "solve", "baselines"},
-    "folds": {"checks", "terminal"},
-    "grouping": {"information", "order", "solve", "baselines", "budget", "folds"},
-    "folding": {"errors", "checks", "information", "order", "solve", "budget", "folds", "grouping"},
-    "engines": {"errors", "checks", "locks", "temporary", "kinds"},
-    "unpacking": {"errors", "checks"},
-    "headers": {"errors"},
-    "storage": {"errors", "checks", "locks", "unpacking", "headers"},
-    "cluster.tables": {"errors", "kinds", "engines", "unpacking"},
-    "cluster.writing": {"errors", "progress", "engines", "unpacking", "headers", "storage", "cluster.tables"},
-    "counts": {
-        *("errors", "checks", "temporary", "kinds", "progress", "engines", "unpacking", "headers", "storage"),
-        *("cluster.tables", "cluster.writing"),
-    },
-    "survey": {"errors", "checks", "engines", "counts"},
-    "cluster.counting": {"engines", "survey", "cluster.tables"},
-    "counting": {
-        *("errors", "checks", "temporary", "progress", "engines", "counts", "survey"),
-        *("cluster.tables", "cluster.counting"),
-    },
-    "pairs": {"information", "estimate", "order", "counts"},
-    "private": {"pairs"},
-    "searching": {"compiling"},
-    "lookup": {"errors", "kinds", "searching"},
-    "columns": {"kinds", "engines", "lookup"},
-    "building": {"kinds", "information", "order", "folds", "pairs", "columns"},
-    "choosing": {
-        *("progress", "information", "order", "solve", "baselines", "budget", "folds", "engines", "counts"),
-        *("pairs", "building"),
-    },
-    "codebook": {"errors", "checks", "progress", "folds", "engines", "counts", "lookup", "columns"},
-    "cluster.shards": {"engines", "estimate", "order", "solve", "pairs", "private", "cluster.tables"},
-    "cluster.store": {
-        *("errors", "engines", "headers", "storage", "lookup", "columns", "building"),
-        *("cluster.tables", "cluster.writing"),
-    },
-    "loading": {
-        *("errors", "kinds", "engines", "unpacking", "headers", "storage"),
-        *("counts", "lookup", "columns", "codebook"),
-    },
-    "saving": {
-        *("errors", "progress", "engines", "headers", "storage", "columns", "codebook", "cluster.store"),
-        "loading",
-    },
-    "crossfit": {
-        "errors",
-        "compiling",
-        "estimate",
-        "engines",
-        "counts",
-        "survey",
-        "lookup",
-        "columns",
-        "codebook",
-    },
-    "encoding": {"errors", "kinds", "progress", "lookup", "columns", "codebook", "crossfit"},
-    "cluster.folds": {"engines", "counts", "codebook", "crossfit", "cluster.tables"},
-    "cluster.encoding": {
-        *("errors", "checks", "engines", "codebook", "loading", "crossfit", "encoding"),
-        *("cluster.tables", "cluster.store", "cluster.folds"),
-    },
-    "outputs": {"errors", "engines"},
-    "transform": {
-        *("errors", "checks", "progress", "engines", "counts"),
-        *("codebook", "loading", "crossfit", "encoding", "outputs", "cluster.encoding"),
-    },
-    "solving": {
-        *("budget", "order", "solve", "folds", "folding", "engines", "counts", "kinds", "pairs", "private"),
-        *("building", "choosing", "columns", "cluster.shards"),
-    },
-    "fitting": {
-        *("errors", "checks", "progress", "budget", "engines", "counts", "building", "lookup", "columns"),
-        *("codebook", "crossfit", "solving", "cluster.store"),
-    },
-    "training": {"errors", "checks", "engines", "counting", "codebook", "outputs", "transform", "fitting"},
-    "spark": {
-        *("errors", "checks", "engines", "counts", "counting", "codebook", "loading", "crossfit", "encoding"),
-        *("fitting", "cluster.encoding"),
-    },
-    "members": {"errors", "progress", "engines", "columns", "codebook"},
-    "arrays": {"errors", "checks", "kinds", "engines", "counts"},
-    "estimator": {
-        *("errors", "checks", "engines", "counts", "counting", "codebook", "crossfit", "encoding", "fitting"),
-        *("arrays", "members"),
-    },
-    "evaluation": {"checks", "codebook"},
-    "evaluate": {
-        *("kinds", "progress", "order", "engines", "counts", "counting"),
-        *("checks", "columns", "codebook", "crossfit", "encoding", "evaluation"),
-    },
-    "trials": {"errors", "notes", "information", "order", "solve", "budget", "grouping", "folding"},
-    "stopping": {"errors", "temporary", "budget", "trials"},
-    "comparison": {
-        *("errors", "checks", "terminal", "progress", "budget", "folding", "engines", "counts", "pairs"),
-        *("trials", "stopping"),
-    },
-    "plotting": {"errors", "checks", "engines", "comparison"},
-    "report.budgets": {
-        *("errors", "notes", "progress", "budget", "engines", "counts", "pairs", "private", "building"),
-        *("columns", "codebook", "crossfit", "evaluate", "solving", "fitting"),
-    },
-    "report.contents": {"progress", "terminal", "budget", "engines", "columns", "codebook", "evaluate"},
-    "report.summary": {
-        *(
-            "checks",
-            "terminal",
-            "folds",
-            "columns",
-            "codebook",
-            "evaluation",
-            "evaluate",
-            "fitting",
-            "comparison",
-        ),
-        *("report.budgets", "report.contents"),
-    },
-    "report.findings": {"checks"},
-    "report.plots": {"evaluation", "report.findings"},
-    "report.page": {"errors", "report.findings", "report.plots"},
-    "report.writing": {
-        *("errors", "checks", "progress", "engines", "counts", "codebook", "evaluate", "comparison"),
-        *("report.budgets", "report.summary", "report.findings", "report.plots", "report.page"),
-    },
-    "demo": {"errors", "checks", "engines"},
-    "display": {
-        *("errors", "checks", "terminal", "kinds", "folds", "counts", "codebook", "transform", "evaluation"),
-        *("options", "comparison", "report.findings"),
-    },
-    "options": {"errors"},
-    "commands": {
-        *("options", "errors", "checks", "headers", "storage", "counts", "fitting", "comparison", "plotting"),
-        *("display", "demo"),
-    },
-    "cli": {"errors", "terminal", "progress", "options", "commands"},
+IO = ("io.folders", "io.engines", "io.rows")
+COMMON = ("errors", "support", *IO)
+# A room, what it is, and the rooms that it may import: all of them stand above it. CONTRIBUTING shows this table.
+ROOMS = {
+    "errors": ("all exceptions", ()),
+    "support": ("checks of arguments, words, progress, how loops are compiled", ("errors",)),
+    "io.folders": ("folders that appear whole or not at all; files of strangers", ("errors", "support")),
+    "io.engines": ("where SQL runs: `duckdb`, `spark`; kinds of values", ("errors", "support", "io.folders")),
+    "io.rows": (
+        "whatever a caller gives as data <-> batches of rows",
+        ("errors", "support", "io.folders", "io.engines"),
+    ),
+    "folding": ("arrays in, `Fold` out: objective, solvers, allocation, prior", ("errors", "support")),
+    "counts": ("rows -> `Counts`: label, weights, folds; saved counts", COMMON),
+    "codebook": ("`Codebook`, its columns, stores, index, digest, saved form", (*COMMON, "folding", "counts")),
+    "fitting": ("`Counts` -> `Codebook`", (*COMMON, "folding", "counts", "codebook")),
+    "encoding": (
+        "`Codebook` + rows -> ids; training rows out of fold",
+        (*COMMON, "counts", "codebook", "fitting"),
+    ),
+    "evaluation": (
+        "held-out figures, other budgets, other methods",
+        (*COMMON, "folding", "counts", "codebook", "fitting", "encoding"),
+    ),
+    "report": (
+        "figures -> one HTML page",
+        (*COMMON, "folding", "counts", "codebook", "fitting", "evaluation"),
+    ),
+    "interfaces": (
+        "the command line (`cli`) and scikit-learn (`sklearn`)",
+        (*COMMON, "folding", "counts", "codebook", "fitting", "encoding", "evaluation", "report"),
+    ),
+    "spark": ("the stages of pyspark.ml", (*COMMON, "counts", "codebook", "fitting", "encoding")),
 }
-# Steps that methods of a noun call, imported inside the method.
-INSIDE = {
-    "codebook": {"transform", "evaluate", "evaluation", "saving", "comparison", "report.writing"},
-    "comparison": {"plotting"},
-}
+# Methods of `Codebook` call the steps that begin with one; these are imported inside the method.
+INSIDE = {"codebook.codebook": {"encoding", "evaluation", "report"}}
+MOST_LINES = 400
+TWINS = ("Engine", "Cluster", "LocalPart", "SparkPart", "LocalTable", "SparkTable", "FittedStore", "SparkStore")
 HEAVY = [
     "numba",
     "numpy",
@@ -189,38 +74,76 @@ def modules():
     return [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.rglob("*.py"))]
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if m.name != "__init__"], ids=str)
-def test_imports_go_one_way(module):
-    step = step_of(module.parts)
-    tree = ast.parse(source(module))
-    assert imported(ast.walk(tree)) - {step} <= ALLOWED[step] | INSIDE.get(step, set())
-    assert imported(tree.body) - {step} <= ALLOWED[step]
+def source(module):
+    return (ROOT / module).with_suffix(".py").read_text(encoding="utf-8")
 
 
-def step_of(parts):
-    """Name a step: those on a cluster, and of the report, have a folder, and each a place among the others."""
-    return ".".join(parts[:2]) if parts[0] in ("cluster", "report") else parts[0]
+def room_of(parts):
+    """Return the room of a module, given the parts of its name."""
+    return next((room for n in (2, 1) if (room := ".".join(parts[:n])) in ROOMS), None)
 
 
 def imported(nodes):
+    """Return the rooms that statements import."""
     found = set()
     for node in nodes:
         assert not getattr(node, "level", 0), "relative import"
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "vocabfold":
             parts = node.module.split(".")[1:]
-            found |= {step_of(parts)} if parts else {alias.name for alias in node.names}
+            found |= {room_of([*parts, alias.name]) for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("vocabfold.")}
-    return found
+            names = [alias.name.split(".") for alias in node.names]
+            found |= {room_of(parts[1:]) for parts in names if parts[0] == "vocabfold" and len(parts) > 1}
+    return found - {None}
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.name != "__init__"], ids=str)
+def test_a_room_imports_only_what_its_row_allows(module):
+    room = room_of(module.parts)
+    tree = ast.parse(source(module))
+    allowed = {room, *ROOMS[room][1]}
+    assert imported(tree.body) <= allowed
+    assert imported(ast.walk(tree)) <= allowed | INSIDE.get(".".join(module.parts), set())
+
+
+def test_a_room_imports_only_rooms_above_it():
+    rooms = list(ROOMS)
+    assert all(
+        rooms.index(above) < rooms.index(room) for room, (_, allowed) in ROOMS.items() for above in allowed
+    )
+    assert len(rooms) <= 16
+    assert {room_of(m.parts) for m in modules() if m.name != "__init__"} == set(rooms)
+
+
+def test_the_page_for_contributors_shows_the_table():
+    shown = re.findall(r"^\| `([a-z.]+)` \| (.*) \| (.*) \|$", CONTRIBUTING.read_text("utf-8"), re.MULTILINE)
+    assert shown == [(room, what, shortened(allowed)) for room, (what, allowed) in ROOMS.items()]
+
+
+def shortened(rooms):
+    """Return rooms as the page lists them: all of io is one word."""
+    names = [room for room in rooms if room not in IO] if set(IO) <= set(rooms) else list(rooms)
+    if set(IO) <= set(rooms):
+        names.insert(2, "io")
+    return ", ".join(names) or "-"
+
+
+@pytest.mark.parametrize("module", modules(), ids=str)
+def test_no_module_is_too_long(module):
+    assert source(module).count("\n") <= MOST_LINES
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if not m.name.startswith("spark")], ids=str)
+def test_only_the_modules_on_spark_ask_which_engine_they_have(module):
+    for node in ast.walk(ast.parse(source(module))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+            asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+            assert asked.isdisjoint(TWINS)
 
 
 def test_only_two_modules_import_spark():
     found = {str(m) for m in modules() if "import pyspark" in source(m) or "from pyspark" in source(m)}
-    assert found == {"engines/spark", "spark"}
-
-
-def source(module):
-    return (ROOT / module).with_suffix(".py").read_text()
+    assert found == {"io/engines/spark", "spark"}
 
 
 def test_every_public_name_survives_the_import_of_all_modules():
@@ -248,7 +171,7 @@ def test_whoever_looks_at_a_codebook_loads_little(tmp_path):
     heavy = ["numba", "scipy", "pandas", "polars", "sklearn", "pyspark", "matplotlib"]
     words = ["vocabfold", "inspect", str(tmp_path / "book"), "--feature", "site"]
     code = (
-        f"import sys, atexit; sys.argv = {words}; from vocabfold.cli import main\n"
+        f"import sys, atexit; sys.argv = {words}; from vocabfold.interfaces.cli.main import main\n"
         f"atexit.register(lambda: print([m for m in {heavy} if m in sys.modules], file=sys.stderr)); main()"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

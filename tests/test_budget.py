@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabfold as vf
-from vocabfold.budget import (
+from vocabfold.folding.allocation import (
     BY_GAIN,
     METHODS,
     NOT_JOINT,
@@ -21,9 +21,9 @@ from vocabfold.budget import (
     joint_cuts,
     share,
 )
-from vocabfold.order import order
-from vocabfold.solve.greedy import greedy, stochastic
-from vocabfold.solve.threshold import threshold
+from vocabfold.folding.curve import order
+from vocabfold.folding.solve.greedy import greedy, stochastic
+from vocabfold.folding.solve.threshold import threshold
 
 CURVE = order(np.array([9, 5, 1, 0, 2, 7, 30]), np.array([1, 5, 9, 2, 0, 4, 33]))
 TEN_TIMES = order(np.array([90, 50, 10]), np.array([10, 51, 90]))

@@ -10,7 +10,7 @@ import pytest
 import reference
 import vocabfold as vf
 from conftest import fold_counts
-from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT
+from vocabfold.folding.allocation import BY_VALUE, METHODS, NOT_JOINT
 
 
 @pytest.fixture(scope="module")

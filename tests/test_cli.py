@@ -16,9 +16,9 @@ import pytest
 
 import vocabfold as vf
 from conftest import fold_counts
-from vocabfold import cli, options
+from vocabfold.interfaces.cli import main, options
 
-COMMAND = [sys.executable, "-c", "from vocabfold.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from vocabfold.interfaces.cli.main import main; main()"]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def vocabfold(monkeypatch, capsys, tmp_path):
         before = {sign: signal.getsignal(sign) for sign in (signal.SIGTERM, signal.SIGHUP)}
         try:
             with pytest.raises(SystemExit) as ended:
-                cli.main()
+                main.main()
         finally:
             for sign, handler in before.items():
                 signal.signal(sign, handler)
@@ -619,7 +619,7 @@ def test_a_closed_pipe_ends_quietly(rows, tmp_path, words):
 
 def test_a_run_that_shall_outlive_its_terminal_does():
     code = (
-        "import signal, sys; from vocabfold.cli import main; sys.argv = ['vocabfold', '--version']\n"
+        "import signal, sys; from vocabfold.interfaces.cli.main import main; sys.argv = ['vocabfold', '--version']\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "try:\n    main()\nfinally:\n    print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
     )

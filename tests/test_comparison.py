@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, fold_counts, tables
-from vocabfold import baselines, notes, trials
-from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT, Tuning
-from vocabfold.comparison import Comparison, Trial
-from vocabfold.stopping import stoppable
-from vocabfold.trials import Column, Task
+from vocabfold.evaluation import trials
+from vocabfold.evaluation.comparison import Comparison, Trial
+from vocabfold.evaluation.time_limit import stoppable
+from vocabfold.evaluation.trials import Column, Task
+from vocabfold.folding.allocation import BY_VALUE, METHODS, NOT_JOINT, Tuning
+from vocabfold.folding.solve import baselines
+from vocabfold.support import notes
 
 COLUMNS = {"a": beta_counts(60, 1, rows=50), "b": beta_counts(40, 2, a=9, b=20), "c": ([3, 8, 8], [4, 1, 2])}
 
@@ -249,7 +251,7 @@ def test_the_process_imports_nothing_from_the_folder_it_runs_in_and_may_be_talke
 
 
 def test_a_process_that_nobody_stops_ends_by_itself():
-    words = "from vocabfold.stopping import _end_after; _end_after(0.2); sum(range(10**12))"  # no Python runs
+    words = "from vocabfold.evaluation.time_limit import _end_after; _end_after(0.2); sum(range(10**12))"  # no Python runs
     ended = subprocess.run([sys.executable, "-c", words], timeout=60, check=False)
     assert ended.returncode == -signal.SIGALRM
 

@@ -6,17 +6,17 @@ import time
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from vocabfold import compiling
+from vocabfold.support import kernels
 
 
-@pytest.mark.parametrize("decorate", [compiling.kernel, compiling.inlined])
+@pytest.mark.parametrize("decorate", [kernels.kernel, kernels.inlined])
 def test_without_a_place_for_the_cache_loops_are_compiled_all_the_same(monkeypatch, decorate):
     def njit(cache=False, **options):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 
-    monkeypatch.setattr(compiling, "njit", njit)
+    monkeypatch.setattr(kernels, "njit", njit)
     assert decorate(abs)(-3) == 3
 
 

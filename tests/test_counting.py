@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import vocabfold as vf
 from conftest import fold_counts
 from reference import count_rows
-from vocabfold import counting
+from vocabfold.counts import local
 
 SITES = ["a", "b", None, "", "nan", "NULL", " ", "None", "ä;\"'\n\t,", "\x00x", "💥", "a"]
 FEATURES = ["site", "number", "real", "flag", "day"]
@@ -535,8 +535,8 @@ def test_many_counts_are_kept_on_disk_and_the_temporary_files_go(
 ):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr("vocabfold.counting._MANY_ROWS", many_rows)
-    monkeypatch.setattr("vocabfold.counting._KEPT_SHARE", share)
+    monkeypatch.setattr("vocabfold.counts.local._MANY_ROWS", many_rows)
+    monkeypatch.setattr("vocabfold.counts.local._KEPT_SHARE", share)
     rows = sample(300)
     counts = vf.count(arrow(rows).to_reader(), "click", FEATURES, memory_limit="300MB")
     assert len(list(tmp_path.rglob("*.parquet"))) == n_files
@@ -570,8 +570,8 @@ def test_columns_of_wide_tables_are_counted_alike(tmp_path, monkeypatch):
     options = {"weight": "w", "positive": "yes", "drop_null_labels": True, "folds": 3}
     sources = (table, tmp_path / "t.parquet")
     plain = [vf.count(data, "y", list(columns), **options) for data in sources]
-    monkeypatch.setattr(counting, "_MANY_COLUMNS", 3)
-    monkeypatch.setattr(counting, "_STAGED", 2)
+    monkeypatch.setattr(local, "_MANY_COLUMNS", 3)
+    monkeypatch.setattr(local, "_STAGED", 2)
     for data, expected in zip(sources, plain, strict=True):
         found = vf.count(data, "y", list(columns), **options)
         for name in columns:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import vocabfold as vf
 from conftest import fold_counts
 from test_counting import FEATURES, arrow, assert_equals_loop, sample
-from vocabfold import counting
+from vocabfold.counts import local
 
 
 def count(rows, **options):
@@ -133,7 +133,7 @@ def test_counts_without_their_folds(tmp_path):
 @pytest.mark.parametrize("folds", [0, 3])
 def test_a_pickle_holds_the_counts_and_no_path(folds, tmp_path, monkeypatch):
     in_memory = count(sample(), folds=folds)
-    monkeypatch.setattr(counting, "_MANY_ROWS", 1)
+    monkeypatch.setattr(local, "_MANY_ROWS", 1)
     on_disk = count(sample(), folds=folds)
     on_disk.save(tmp_path / "counts")
     saved = vf.load_counts(tmp_path / "counts")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import reference
 import vocabfold as vf
 from conftest import fold_counts
-from vocabfold.crossfit import gain_of_rest
-from vocabfold.engines.duckdb import Engine
-from vocabfold.survey import _dealt, dealt
+from vocabfold.codebook.out_of_fold import gain_of_rest
+from vocabfold.counts.target import _dealt, dealt
+from vocabfold.io.engines.duckdb import Engine
 
 
 def clicks(n=3000, seed=0, n_sites=400):
@@ -153,8 +153,8 @@ def test_columns_may_take_turns(tmp_path, monkeypatch):
     counts = vf.count(tmp_path / "in.parquet", "click", ["site", "device"], folds=3)
     book = vf.fit(counts, 40)
     expected = book.transform(table, counts=counts)
-    monkeypatch.setattr("vocabfold.transform._KEPT_SHARE", 0)
-    monkeypatch.setattr("vocabfold.transform._LEAST_SHARE", 0)
+    monkeypatch.setattr("vocabfold.encoding.files._KEPT_SHARE", 0)
+    monkeypatch.setattr("vocabfold.encoding.files._LEAST_SHARE", 0)
     book.transform(tmp_path / "in.parquet", out=tmp_path / "out.parquet", counts=counts)
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == expected.to_pydict()
 

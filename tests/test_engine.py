@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from vocabfold.engines import duckdb
-from vocabfold.engines.duckdb import Engine
 from vocabfold.errors import InputError
+from vocabfold.io.engines import duckdb
+from vocabfold.io.engines.duckdb import Engine
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import beta_binomial, shrunk
-from vocabfold.estimate import Prior, _excess, _surplus, fixed, most_likely
+from vocabfold.folding.prior import Prior, _excess, _surplus, fixed, most_likely
 
 SPREAD = {(3, 1): 40, (0, 2): 30, (5, 5): 10, (1, 0): 60, (0, 1): 8, (30, 2): 20}
 

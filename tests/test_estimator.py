@@ -41,8 +41,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import estimator_checks as of_sklearn
 
 import vocabfold as vf
-from vocabfold import counting
-from vocabfold.estimator import VocabularyCompressor
+from vocabfold.counts import local
+from vocabfold.interfaces.sklearn.estimator import VocabularyCompressor
 
 SAME_ROWS = "X seems to be the rows that were fitted"
 may_be_same_rows = pytest.mark.filterwarnings(f"ignore:{SAME_ROWS}")
@@ -914,7 +914,7 @@ def test_clones_have_the_options_and_nothing_else():
 @pytest.mark.parametrize("method", ["fit", "fit_transform", "partial_fit"])
 def test_a_pickle_holds_all_that_was_learnt(on_disk, method, tmp_path, monkeypatch):
     if on_disk:
-        monkeypatch.setattr(counting, "_MANY_ROWS", 10)
+        monkeypatch.setattr(local, "_MANY_ROWS", 10)
     compressor = VocabularyCompressor(60)
     getattr(compressor, method)(X[:3000], Y[:3000])
     assert any(isinstance(table, list) for table in compressor.counts_.parts[0].tables.values()) == on_disk

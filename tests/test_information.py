@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import reference
 from conftest import ROUNDING, giant_and_many, tables
-from vocabfold import information as info
+from vocabfold.folding import information as info
 
 count = st.one_of(st.integers(0, 5), st.integers(0, 10**6), st.integers(10**11, 10**12))
 

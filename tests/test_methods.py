@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, tables
-from vocabfold.baselines import hashing
-from vocabfold.budget import BY_VALUE, METHODS, NOT_JOINT, Tuning
-from vocabfold.folding import fold_curves
-from vocabfold.order import order
+from vocabfold.folding.allocation import BY_VALUE, METHODS, NOT_JOINT, Tuning
+from vocabfold.folding.by_rate import fold_curves
+from vocabfold.folding.curve import order
+from vocabfold.folding.solve.baselines import hashing
 
 INTERVALS = [method for method in METHODS if method not in BY_VALUE]
 FILLING = ["greedy", "stochastic", "threshold", "agglomerative", "divisive"]

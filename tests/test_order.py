@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import reference
 from conftest import ROUNDING, tables
-from vocabfold import order as module
-from vocabfold.order import order
+from vocabfold.folding import curve as module
+from vocabfold.folding.curve import order
 
 large = st.integers(0, 600) | st.integers(10**12, 10**12 + 3) | st.integers(2**50 - 2, 2**50)
 # With so many values, pairs of numbers below 4 are small: some of them, some beyond, and some on the border.

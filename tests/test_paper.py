@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, tables
-from vocabfold.information import gain
+from vocabfold.folding.information import gain
 
 KEPT = 1 - 1 / math.e  # of the optimum, by greedy
 

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import private_from
-from vocabfold.estimate import Prior
-from vocabfold.pairs import Pairs
-from vocabfold.private import split
+from vocabfold.fitting.pairs import Pairs
+from vocabfold.fitting.split import split
+from vocabfold.folding.prior import Prior
 
 
 def pairs_of(rows, min_count):

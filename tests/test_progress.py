@@ -8,7 +8,7 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from vocabfold import progress
+from vocabfold.support import progress
 
 
 class Terminal(io.StringIO):

@@ -12,8 +12,8 @@ import pytest
 
 import vocabfold as vf
 from visits import LABEL, visits
-from vocabfold.comparison import read_comparison
-from vocabfold.report.budgets import sweep
+from vocabfold.evaluation.comparison import read_comparison
+from vocabfold.evaluation.sweep import sweep
 from vocabfold.report.findings import findings, percent
 from vocabfold.report.page import embedded, page, short
 from vocabfold.report.plots import plots

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vocabfold as vf
-from vocabfold.evaluate import count_new
-from vocabfold.report.budgets import MOST_STEPS, spaced, sweep
+from vocabfold.evaluation.held_out import count_new
+from vocabfold.evaluation.sweep import MOST_STEPS, spaced, sweep
 
 ROUNDING = 1e-12  # nats: sums in another order
 UNSAID = {"positive": None, "weight": None, "drop_null_labels": False, "preset": None, "memory_limit": None}

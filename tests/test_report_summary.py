@@ -9,8 +9,8 @@ import pytest
 
 import vocabfold as vf
 from visits import FEATURES, HOSTILE, LABEL, visits
+from vocabfold.evaluation.sweep import sweep
 from vocabfold.report import contents
-from vocabfold.report.budgets import sweep
 from vocabfold.report.contents import EMPTY, MISSING, shown
 from vocabfold.report.findings import findings
 from vocabfold.report.summary import summarise

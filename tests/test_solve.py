@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 import reference
 import vocabfold as vf
 from conftest import beta_counts, giant_and_many, tables
-from vocabfold import baselines
-from vocabfold.order import order
-from vocabfold.solve.greedy import greedy, stochastic
-from vocabfold.solve.query import (
+from vocabfold.folding.curve import order
+from vocabfold.folding.solve import baselines
+from vocabfold.folding.solve.cut_tree import (
     after,
     before,
     gain_between,
@@ -24,7 +23,8 @@ from vocabfold.solve.query import (
     replace,
     tournament,
 )
-from vocabfold.solve.threshold import sweep, threshold
+from vocabfold.folding.solve.greedy import greedy, stochastic
+from vocabfold.folding.solve.threshold import sweep, threshold
 
 
 @given(st.integers(2, 70), st.data())

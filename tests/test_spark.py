@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
-from vocabfold import unpacking
-from vocabfold.cluster import encoding, tables, writing
-from vocabfold.engines import spark as engine
-from vocabfold.engines.spark import Kept, is_frame
+from vocabfold.counts import spark_files
+from vocabfold.encoding import spark as encoding_spark
+from vocabfold.io.engines import spark as engine
+from vocabfold.io.engines.spark import Kept, is_frame
+from vocabfold.io.folders import parquet_guard
 
 pytestmark = pytest.mark.spark
 
@@ -145,7 +146,7 @@ def test_days_are_added_wherever_they_are(spark, table, frame, tmp_path):
 
 
 def test_the_workers_write_several_files_per_column(frame, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_FILE_ROWS", 20)
+    monkeypatch.setattr(spark_files, "_FILE_ROWS", 20)
     book = vf.fit(vf.count(frame, "click", FEATURES), 60, min_count=1)
     book.save(tmp_path / "book")
     assert len(list((tmp_path / "book").glob("*.parquet"))) > 2 * len(FEATURES)
@@ -196,8 +197,8 @@ def test_threshold_cuts_as_one_process_does(table, frame, settings, caplog):
     ids=str,
 )
 def test_frames_are_encoded_as_here(table, frame, sent, features, settings, monkeypatch, tmp_path):
-    monkeypatch.setattr(encoding, "_SENT", sent)
-    monkeypatch.setattr(encoding, "_HEAVY", 1 / 8)
+    monkeypatch.setattr(encoding_spark, "_SENT", sent)
+    monkeypatch.setattr(encoding_spark, "_HEAVY", 1 / 8)
     older, rows = table.slice(0, 1500), frame.where("row < 1500")
     here = vf.count(older, "click", features, fold_column="fold")
     there = vf.count(rows, "click", features, fold_column="fold")
@@ -362,7 +363,7 @@ def test_numbers_at_the_edge_of_their_kind_are_not_mixed_up(spark, tmp_path):
 
 
 def test_workers_read_files_that_are_large(spark, table, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_SENT_BYTES", 0)
+    monkeypatch.setattr(spark_files, "_SENT_BYTES", 0)
     monkeypatch.setattr(engine, "_SENT_ROWS", -1)
     book = vf.fit(vf.count(table, "click", ["number", "instant"]), 30, min_count=1)
     book.save(tmp_path / "a [book] {}")
@@ -400,8 +401,8 @@ def test_a_codebook_whose_folder_is_gone_says_so(table, frame, tmp_path):
 
 def test_values_that_compress_too_well_are_saved_and_read(spark, tmp_path, monkeypatch):
     # The files of a column share the room: each of them alone would have enough of it.
-    monkeypatch.setattr(unpacking, "_ROOM", 2**20)
-    monkeypatch.setattr(writing, "_FILE_ROWS", 100)
+    monkeypatch.setattr(parquet_guard, "_ROOM", 2**20)
+    monkeypatch.setattr(spark_files, "_FILE_ROWS", 100)
     rows = spark.sql("SELECT repeat('x', 9000) || lpad(id, 6, '0') AS x, id % 2 AS y FROM range(800)")
     counts = vf.count(rows, "y")
     counts.save(tmp_path / "counts")

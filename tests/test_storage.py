@@ -20,8 +20,8 @@ import pytest
 import vocabfold as vf
 from conftest import fold_counts
 from test_counting import FEATURES, arrow, sample
-from vocabfold import headers, storage, unpacking
-from vocabfold.temporary import TemporaryFolder
+from vocabfold.io.folders import headers, loading, parquet_guard, saver, saving
+from vocabfold.io.folders.temporary import TemporaryFolder
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +70,13 @@ def test_signing_in_the_tests_is_signing_in_the_code(folder):
 
 
 def test_how_an_engine_cuts_its_batches_does_not_show_in_the_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "_SAMPLE", 5)
-    monkeypatch.setattr(storage, "_ROW_GROUP", 10)
+    monkeypatch.setattr(saver, "_SAMPLE", 5)
+    monkeypatch.setattr(saver, "_ROW_GROUP", 10)
     table = vf.count(arrow(sample(400)), "click", ["site"], folds=9)["site"]
     entries = []
     for size in (1, 3, 7, 10, 25, 1000):
-        saver = storage.Saver(tmp_path)
-        entries.append(saver.add(table.schema, table.combine_chunks().to_batches(max_chunksize=size)))
+        writer = saver.Saver(tmp_path)
+        entries.append(writer.add(table.schema, table.combine_chunks().to_batches(max_chunksize=size)))
     assert entries == [entries[0]] * 6
     assert pq.ParquetFile(tmp_path / entries[0]["name"]).metadata.row_group(1).num_rows == 10
     assert pq.read_table(tmp_path / entries[0]["name"]).equals(table)
@@ -131,7 +131,7 @@ def test_files_that_are_missing_or_swapped_are_found(folder):
         vf.CodebookError, match=r"provenance\.json is larger than 8,388,608 bytes, so it is not"
     ):
         load(folder)
-    (folder / "provenance.json").write_bytes(headers.signed({"header": [], "sources": {}}))
+    (folder / "provenance.json").write_bytes(headers.checksummed({"header": [], "sources": {}}))
     assert load(folder).sources == ()
     (folder / "provenance.json").unlink()
     assert load(folder).sources == ()
@@ -366,7 +366,7 @@ def test_places_where_no_folder_can_be_made_are_refused(counts):
 
 def test_notes_that_nobody_would_read_are_not_saved(counts, tmp_path, monkeypatch):
     counts.save(tmp_path / "counts")
-    monkeypatch.setattr(storage, "_MAX_PROVENANCE", 2**10)
+    monkeypatch.setattr(saving, "MAX_PROVENANCE", 2**10)
     replace(counts, sources=("x" * 2**10,)).save(tmp_path / "counts")
     monkeypatch.undo()
     assert vf.load_counts(tmp_path / "counts").sources == ()  # and not those of the counts before
@@ -460,7 +460,7 @@ def test_texts_that_no_file_can_hold_are_refused(folder):
 
 
 def test_values_that_compress_too_well_are_saved_and_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(unpacking, "_ROOM", 2**20)
+    monkeypatch.setattr(parquet_guard, "_ROOM", 2**20)
     values = [f"{'x' * 3000}{i:06}" for i in range(3000)]
     counts = vf.count(pa.table({"x": values, "y": [0, 1] * 1500}), "y")
     fold_counts(counts, 2).save(tmp_path / "book")
@@ -562,7 +562,7 @@ def test_a_reader_finds_the_old_or_the_new_while_someone_saves(folder, counts):
 def test_what_is_replaced_by_its_like_while_it_is_read_is_read_again(folder, monkeypatch):
     """Its old files are gone, and the header that says so is the same, byte by byte."""
     is_first = iter([True])
-    look = storage._check_file
+    look = loading._check_file
 
     def replaced(*arguments):
         if next(is_first, False):
@@ -572,22 +572,22 @@ def test_what_is_replaced_by_its_like_while_it_is_read_is_read_again(folder, mon
             raise vf.CodebookError("a file is missing.")
         look(*arguments)
 
-    monkeypatch.setattr(storage, "_check_file", replaced)
+    monkeypatch.setattr(loading, "_check_file", replaced)
     assert load(folder).rows
 
 
 def test_whoever_is_told_to_wait_leaves_a_new_folder_to_the_other(tmp_path, counts, monkeypatch):
     """The folder is new to both, and still empty when the second one gives up."""
-    place, fill = tmp_path / "new", storage._write
+    place, fill = tmp_path / "new", saving.check_replaceable
 
     def slowly(*arguments):
         with monkeypatch.context() as patch:
-            patch.setattr(storage.Path, "exists", lambda path: path != place)  # as it was for the second one
+            patch.setattr(saving.Path, "exists", lambda path: path != place)  # as it was for the second one
             with pytest.raises(vf.InputError, match="is being saved by someone else"):
                 counts.save(place)
         fill(*arguments)
 
-    monkeypatch.setattr(storage, "_write", slowly)
+    monkeypatch.setattr(saving, "check_replaceable", slowly)
     counts.save(place)
     assert vf.load_counts(place).rows == counts.rows
 
@@ -595,7 +595,7 @@ def test_whoever_is_told_to_wait_leaves_a_new_folder_to_the_other(tmp_path, coun
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_process_that_was_forked_keeps_neither_the_lock_nor_temporary_folders(tmp_path, counts, monkeypatch):
-    (asked, answer), fill, children = os.pipe(), storage._write, []
+    (asked, answer), fill, children = os.pipe(), saving.check_replaceable, []
 
     def forking(*arguments):
         with TemporaryFolder() as folder:
@@ -611,7 +611,7 @@ def test_a_process_that_was_forked_keeps_neither_the_lock_nor_temporary_folders(
                 os._exit(0)
         fill(*arguments)
 
-    monkeypatch.setattr(storage, "_write", forking)
+    monkeypatch.setattr(saving, "check_replaceable", forking)
     counts.save(tmp_path / "counts")
     monkeypatch.undo()
     counts.save(tmp_path / "counts")  # the child has the descriptor still

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from vocabfold import locks, temporary
 from vocabfold.errors import InputError
-from vocabfold.temporary import TemporaryFolder
+from vocabfold.io.folders import locks, temporary
+from vocabfold.io.folders.temporary import TemporaryFolder
 
 CODE = """
 import sys
-from vocabfold.temporary import TemporaryFolder
+from vocabfold.io.folders.temporary import TemporaryFolder
 folder = TemporaryFolder()
 (folder.path / "spill").mkdir()
 (folder.path / "spill" / "file").write_text("x")
@@ -54,7 +54,7 @@ def test_what_a_killed_process_left_goes_and_all_else_stays(place):
 def test_a_folder_that_is_swept_before_it_is_locked_is_made_anew(monkeypatch):
     locked = []
 
-    def lock(path, lock=temporary._lock):
+    def lock(path, lock=temporary._hold):
         locked.append(path)
         if len(locked) == 1:
             path.rmdir()
@@ -62,7 +62,7 @@ def test_a_folder_that_is_swept_before_it_is_locked_is_made_anew(monkeypatch):
             raise BlockingIOError
         return lock(path)
 
-    monkeypatch.setattr(temporary, "_lock", lock)
+    monkeypatch.setattr(temporary, "_hold", lock)
     with TemporaryFolder() as folder:
         assert folder == locked[2]
         assert folder.is_dir()

@@ -22,11 +22,11 @@ import pytest
 import vocabfold as vf
 from conftest import fold_counts
 from test_counting import FEATURES, arrow, sample, write_csv
-from vocabfold import encoding
-from vocabfold import transform as step
-from vocabfold.engines import streams
-from vocabfold.engines.duckdb import Engine
-from vocabfold.engines.rows import source
+from vocabfold.encoding import encoder
+from vocabfold.encoding import files as step
+from vocabfold.io.engines.duckdb import Engine
+from vocabfold.io.rows import streams
+from vocabfold.io.rows.source import source
 
 # Most tests look up the very rows that they fitted; test_crossfit.py is about what that warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:.*seems to be what the codebook was fitted on")
@@ -112,7 +112,7 @@ def test_numbers_are_found_by_value_whatever_their_width():
 
 @pytest.mark.parametrize("n_chunks", [1, 7])
 def test_many_rows_keep_their_order(n_chunks, monkeypatch):
-    monkeypatch.setattr(encoding, "_PIECE", 1000)
+    monkeypatch.setattr(encoder, "_PIECE", 1000)
     rng = np.random.default_rng(1)
     values = rng.integers(0, 3000, 50_000)
     rows = pa.table({"x": [f"v{v}" for v in values], "y": rng.integers(0, 2, 50_000)})
@@ -199,7 +199,7 @@ def test_columns_take_turns_if_they_do_not_fit(book, tmp_path, monkeypatch):
     groups = []
 
     def watched(*args):
-        for group in encoding.loaded(*args):
+        for group in encoder.loaded(*args):
             groups.append(group)
             yield group
 
@@ -696,12 +696,12 @@ def test_threads_of_one_column_count_its_unseen_values_together(book, monkeypatc
             return found
 
     table = arrow([row | {"site": "never seen"} for row in NEW]).select(book.features)
-    encoding.fill(book.indexes, book.store, book.features)
+    encoder.fill(book.indexes, book.store, book.features)
     one, many = {}, Slow()
     for piece, unseen in ((1000, one), (20, many)):  # each piece may be another thread's
-        monkeypatch.setattr(encoding, "_PIECE", piece)
-        monkeypatch.setattr(encoding.os, "cpu_count", lambda: 4)
-        encoding.encode(encoding.Encoder(book, book.indexes, encoding.offsets(book, False), unseen), table)
+        monkeypatch.setattr(encoder, "_PIECE", piece)
+        monkeypatch.setattr(encoder.os, "cpu_count", lambda: 4)
+        encoder.encode(encoder.Encoder(book, book.indexes, encoder.offsets(book, False), unseen), table)
     assert one["site"] == len(NEW)
     assert one == many
 
@@ -807,6 +807,6 @@ def test_a_column_that_fills_the_memory_is_loaded_alone():
         asked.append(name)
         return SimpleNamespace(nbytes=sizes[name])
 
-    groups = [(list(group), is_last) for group, is_last in encoding.loaded(list(sizes), index_of, room=100)]
+    groups = [(list(group), is_last) for group, is_last in encoder.loaded(list(sizes), index_of, room=100)]
     assert groups == [(["large"], False), (["huge"], False), (["small", "smaller"], True)]
     assert asked == list(sizes)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vocabfold as vf
-from vocabfold import unpacking
+from vocabfold.io.folders import parquet_guard
 
 
 def written(path, values, **options):
@@ -23,10 +23,10 @@ def written(path, values, **options):
 
 
 def checked(path):
-    unpacking.check_sizes(path)
+    parquet_guard.check_sizes(path)
     with pq.ParquetFile(path) as opened:
         schema = pa.schema([opened.schema_arrow.field(i) for i in range(2)])
-    return pa.Table.from_batches(unpacking.batches([path], schema), schema)
+    return pa.Table.from_batches(parquet_guard.batches([path], schema), schema)
 
 
 def long_texts(n):
@@ -137,7 +137,7 @@ def test_footers_that_say_more_than_they_hold_are_refused_at_once(tmp_path, foot
     path = with_footer(tmp_path / "x.parquet", footer)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(vf.CodebookError, match=r"its pages are not where its footer says\.$"):
-        unpacking.check_sizes(path)
+        parquet_guard.check_sizes(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**17  # kilobytes
 
 
@@ -149,19 +149,19 @@ def test_pages_that_are_counted_again_and_again_are_refused(tmp_path):
     group = b"\x19\x3c" + b"".join(b"\x3c" + fact + b"\0" for fact in facts) + b"\0"
     path = with_footer(tmp_path / "x.parquet", b"\x36" + zigzag(1) + b"\x19\x1c" + group + b"\0", pages)
     with pytest.raises(vf.CodebookError, match=r"its pages are not where its footer says\.$"):
-        unpacking.check_sizes(path)
+        parquet_guard.check_sizes(path)
 
 
 def test_millions_of_empty_pages_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(unpacking, "_ROOM", 2**16)
+    monkeypatch.setattr(parquet_guard, "_ROOM", 2**16)
     pages = (b"\x15\0" * 3 + b"\0") * 100
     facts = b"\x56" + zigzag(1) + b"\x26" + zigzag(len(pages)) + b"\x26" + zigzag(4) + b"\0"
     group = b"\x19\x1c\x3c" + facts + b"\0\0"
     path = with_footer(tmp_path / "x.parquet", b"\x36" + zigzag(1) + b"\x19\x1c" + group + b"\0", pages)
     with pytest.raises(vf.CodebookError, match=r"its pages are not where its footer says\.$"):
-        unpacking.check_sizes(path)
-    monkeypatch.setattr(unpacking, "_ROOM", 2**17)
-    unpacking.check_sizes(path)
+        parquet_guard.check_sizes(path)
+    monkeypatch.setattr(parquet_guard, "_ROOM", 2**17)
+    parquet_guard.check_sizes(path)
 
 
 def test_heads_of_long_texts_are_read(tmp_path):
@@ -174,8 +174,8 @@ def test_heads_of_long_texts_are_read(tmp_path):
 _EVERY_BYTE = """
 import sys
 from pathlib import Path
-from vocabfold import storage, unpacking
-from vocabfold.columns import schema_of
+from vocabfold.codebook.stores import schema_of
+from vocabfold.io.folders import parquet_guard
 from vocabfold.errors import CodebookError
 path = Path(sys.argv[1])
 content = path.read_bytes()
@@ -183,8 +183,8 @@ for place in range(len(content)):
     for change in (2, 255):
         path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
         try:
-            storage.tables(path.parent, [{"name": path.name, "rows": 2}], schema_of("text"))
-            list(unpacking.batches([path], schema_of("text")))
+            parquet_guard.look(path)
+            list(parquet_guard.batches([path], schema_of("text")))
         except CodebookError:
             pass
 print("alive")

@@ -24,12 +24,12 @@ import vocabfold as vf
 from benchmarks import criteo_shaped
 from benchmarks.measure import RUNS, facts, show, timed, write_run
 from benchmarks.speed.run import distinct_rates
-from vocabfold import information
-from vocabfold.budget import METHODS, NOT_JOINT
-from vocabfold.order import Curve, order
-from vocabfold.solve.greedy import greedy, stochastic
-from vocabfold.solve.query import Gains
-from vocabfold.solve.threshold import threshold
+from vocabfold.folding import information
+from vocabfold.folding.allocation import METHODS, NOT_JOINT
+from vocabfold.folding.curve import Curve, order
+from vocabfold.folding.solve.cut_tree import Gains
+from vocabfold.folding.solve.greedy import greedy, stochastic
+from vocabfold.folding.solve.threshold import threshold
 
 Row = dict[str, Any]
 _SEEDS = 5

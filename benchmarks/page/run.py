@@ -22,9 +22,9 @@ import vocabfold as vf
 from benchmarks.criteo_rows import write_rows
 from benchmarks.measure import RUNS, Row, facts, show, timed, write_run
 from benchmarks.tables import TIMES, Cell, make_report, number, table
-from vocabfold.counts import Counts
-from vocabfold.evaluate import count_new, judge
-from vocabfold.report.budgets import Step, sweep
+from vocabfold.counts.counts import Counts
+from vocabfold.evaluation.held_out import count_new, judge
+from vocabfold.evaluation.sweep import Step, sweep
 
 PACKAGES = ["vocabfold", "vl-convert-python", "jinja2", "numpy", "numba", "duckdb", "pyarrow"]
 PAGE = RUNS.parents[1] / "docs" / "report.md"

@@ -99,7 +99,7 @@ def group_by(task: str, file: str, memory: str) -> list[Row]:
 def codebook(_: str, file: str, memory: str) -> list[Row]:
     """Count, fit, save and encode."""
     import vocabfold as vf
-    from vocabfold.engines.spark import Cluster
+    from vocabfold.io.engines.spark import Cluster
 
     waited = 0.0
     collect = Cluster.collect

@@ -14,18 +14,19 @@ import importlib as _importlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from vocabfold.codebook import Codebook
-    from vocabfold.comparison import compare
-    from vocabfold.counting import count
-    from vocabfold.counts import Counts, load_counts
+    from vocabfold.codebook.codebook import Codebook
+    from vocabfold.codebook.saved import load
+    from vocabfold.counts.counting import count
+    from vocabfold.counts.counts import Counts
+    from vocabfold.counts.saved import load_counts
+    from vocabfold.encoding.files import Transformed
+    from vocabfold.encoding.fit_transform import fit_transform
     from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError
-    from vocabfold.estimator import VocabularyCompressor
-    from vocabfold.fitting import fit
-    from vocabfold.folding import curve, fold, fold_table
-    from vocabfold.folds import Fold, FoldTable
-    from vocabfold.loading import load
-    from vocabfold.training import fit_transform
-    from vocabfold.transform import Transformed
+    from vocabfold.evaluation.comparison import compare
+    from vocabfold.fitting.fitting import fit
+    from vocabfold.folding.api import curve, fold, fold_table
+    from vocabfold.folding.results import Fold, FoldTable
+    from vocabfold.interfaces.sklearn.estimator import VocabularyCompressor
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -51,25 +52,25 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Codebook": "codebook",
+    "Codebook": "codebook.codebook",
     "CodebookError": "errors",
-    "Counts": "counts",
-    "Fold": "folds",
-    "FoldTable": "folds",
+    "Counts": "counts.counts",
+    "Fold": "folding.results",
+    "FoldTable": "folding.results",
     "InputError": "errors",
     "MissingDependency": "errors",
-    "Transformed": "transform",
+    "Transformed": "encoding.files",
     "VocabfoldError": "errors",
-    "VocabularyCompressor": "estimator",
-    "compare": "comparison",
-    "count": "counting",
-    "curve": "folding",
-    "fit": "fitting",
-    "fit_transform": "training",
-    "fold": "folding",
-    "fold_table": "folding",
-    "load": "loading",
-    "load_counts": "counts",
+    "VocabularyCompressor": "interfaces.sklearn.estimator",
+    "compare": "evaluation.comparison",
+    "count": "counts.counting",
+    "curve": "folding.api",
+    "fit": "fitting.fitting",
+    "fit_transform": "encoding.fit_transform",
+    "fold": "folding.api",
+    "fold_table": "folding.api",
+    "load": "codebook.saved",
+    "load_counts": "counts.saved",
 }
 
 

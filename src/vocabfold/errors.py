@@ -7,10 +7,16 @@ VocabfoldError
 └── MissingDependency (also an ImportError): an optional package is not installed
 """
 
-from vocabfold.terminal import printable
-
 _LONGEST = 2000  # characters of a message: names and values are quoted, however long they are
 _END = 500  # characters at its end, which says what to do
+
+
+def printable(text: str) -> str:
+    """Return a text in one line, with its control characters as they are spelled in Python.
+
+    Names and values come from files, and could carry the control codes of a terminal.
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class VocabfoldError(Exception):

@@ -10,17 +10,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from vocabfold import checks
-from vocabfold.cluster.encoding import encode_frame
-from vocabfold.codebook import BLIND, Codebook
-from vocabfold.counting import count
-from vocabfold.counts import Counts
-from vocabfold.crossfit import Folds
-from vocabfold.encoding import offsets
-from vocabfold.engines.spark import NAME, fingerprint, numbered, session_of
+from vocabfold.codebook.codebook import BLIND, Codebook
+from vocabfold.codebook.saved import load
+from vocabfold.counts.counting import count
+from vocabfold.counts.counts import Counts
+from vocabfold.encoding.crossfit import Folds
+from vocabfold.encoding.plan import Plan
+from vocabfold.encoding.spark import encode_plainly
 from vocabfold.errors import InputError, MissingDependency
-from vocabfold.fitting import check_options, check_training, fit
-from vocabfold.loading import load
+from vocabfold.fitting.fitting import fit
+from vocabfold.fitting.settings import check_options, check_training
+from vocabfold.io.engines.spark import NAME, fingerprint, numbered, session_of
+from vocabfold.support import checks
 
 try:
     from pyspark import keyword_only
@@ -259,9 +260,9 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
     def _encoded(self, dataset: DataFrame, counts: Counts | None) -> DataFrame:
         book = self.codebook
         folds = None if counts is None else Folds.of(book, counts, None, None)
-        added = offsets(book, self.getOrDefault("offsetIds"))
+        plan = Plan.of(book, offset_ids=self.getOrDefault("offsetIds"), folds=folds)
         if not self.isSet("outputCols"):
-            encoded: DataFrame = encode_frame(book, dataset, added, False, folds)
+            encoded: DataFrame = encode_plainly(plan, dataset)
             return encoded
         outputs = dict(zip(book.features, self.getOutputCols(), strict=True))
         names = dataset.columns
@@ -274,7 +275,7 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         place = {names.index(name): len(names) + i for i, name in enumerate(outputs)}
         copies = [f"c{i} AS c{j}" for i, j in place.items()]
         doubled = numbered(dataset).selectExpr("*", *copies).toDF(*names, *outputs.values())
-        both = numbered(encode_frame(book, doubled, added, False, folds))
+        both = numbered(encode_plainly(plan, doubled))
         order = [place.get(i, i) for i in range(len(names))] + list(place)
         swapped: DataFrame = both.select(*[f"c{i}" for i in order]).toDF(*names, *outputs.values())
         return swapped

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 import reference
 from conftest import EXACT, beta_counts, tables
 from vocabfold.errors import InputError
-from vocabfold.information import information
-from vocabfold.order import order
-from vocabfold.solve import dynamic
+from vocabfold.folding.curve import order
+from vocabfold.folding.information import information
+from vocabfold.folding.solve import dynamic
 
 
 @given(tables(max_values=12, max_count=40), st.integers(1, 12))

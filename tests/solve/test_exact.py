@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 import reference
 from conftest import EXACT, beta_counts, giant_and_many, tables
-from vocabfold.information import information, loss
-from vocabfold.order import order
-from vocabfold.solve import dynamic, exact
+from vocabfold.folding.curve import order
+from vocabfold.folding.information import information, loss
+from vocabfold.folding.solve import dynamic, exact
 
 
 def curve_of(table):

@@ -1,1 +1,1 @@
-"""Door C: a codebook -> a plain dict of figures -> plots -> one HTML file."""
+"""Codebook and figures -> one HTML page."""

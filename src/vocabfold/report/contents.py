@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold.budget import BY_VALUE, share
-from vocabfold.codebook import Codebook
-from vocabfold.columns import BookColumn, groups_of
-from vocabfold.engines.duckdb import Engine
-from vocabfold.evaluate import interval
-from vocabfold.progress import track
-from vocabfold.terminal import printable
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.queries import groups_of
+from vocabfold.errors import printable
+from vocabfold.evaluation.held_out import interval
+from vocabfold.folding.allocation import BY_VALUE, share
+from vocabfold.io.engines.duckdb import Engine
+from vocabfold.support.progress import track
 
 MOST_SEGMENTS, MOST_SEGMENTS_OF_ONE = 12_000, 1_000
 MOST_VALUES = 30_000  # that can be found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vocabfold.checks import number
+from vocabfold.support.checks import number
 
 Json = dict[str, Any]
 SOME_DRIFT = 0.1  # of the population stability index, that is worth a look

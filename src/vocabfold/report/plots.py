@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import cycle
 from typing import Any
 
-from vocabfold.evaluation import MUCH_DRIFT
+from vocabfold.evaluation.results import MUCH_DRIFT
 from vocabfold.report.findings import told_most
 
 Json = dict[str, Any]

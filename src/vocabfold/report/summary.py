@@ -18,17 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import vocabfold
-from vocabfold.checks import number
-from vocabfold.codebook import Codebook
-from vocabfold.columns import BookColumn
-from vocabfold.comparison import Comparison
-from vocabfold.evaluate import interval
-from vocabfold.evaluation import ColumnEvaluation, Evaluation, warnings_of
-from vocabfold.fitting import defaults_of, fit
-from vocabfold.folds import shown_gap
-from vocabfold.report.budgets import Step
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.column import BookColumn
+from vocabfold.errors import printable
+from vocabfold.evaluation.comparison import Comparison
+from vocabfold.evaluation.held_out import interval
+from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
+from vocabfold.evaluation.sweep import Step
+from vocabfold.fitting.fitting import fit
+from vocabfold.fitting.settings import defaults_of
+from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
-from vocabfold.terminal import printable
+from vocabfold.support.checks import number
 
 _ALIKE = 0.01  # of the best: so much less is as good
 _PLATEAU = 0.9  # of the best: from here on, what differs between neighbouring budgets is chance

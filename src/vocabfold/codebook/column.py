@@ -1,0 +1,116 @@
+"""One column of a codebook: what is known of it, and what several columns come to together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BookColumn:
+    """One column of a codebook: its ids and what they keep, in nats per row.
+
+    Attributes
+    ----------
+    kind : str
+        What its values are: text, integer, unsigned, float, boolean, date or timestamp.
+    size : int
+        Ids, 0 to size - 1, numbered by rate, rising; in a column of numbers, dates or booleans all of whose
+        values are private, by value.
+    n_values, n_pooled, n_private : int
+        Values that are in the codebook, values that were too rare for it, and those in it that have an id of
+        their own.
+    n_rates : int
+        Distinct rates of the values in the codebook and of the pool: more ids would keep no more.
+    other : int
+        The id of every value that is not in the codebook.
+    tail : tuple of int
+        The ids that stand for intervals of the rate, rising: all but those of private values, and of a pool
+        that is kept apart.
+    borders : tuple of float
+        The rates between neighbouring ids of the tail; a rate on a border belongs to the higher id.
+    rates : tuple of float
+        The rate of each id, with chance taken into account.
+    mean, strength : float
+        The prior of the column: a value with p of n rows positive has the rate
+        (p + mean * strength) / (n + strength). An infinite strength says that all have the same rate.
+    information, total, loss : float
+        What the ids keep, what the values told, and the difference.
+    gap : float or None
+        How much more any fold could keep, if that was the aim.
+    gain : float or None
+        The gain on rows of other folds, if folds were counted: by how much the rates of the ids beat the
+        overall rate. It may be negative.
+    """
+
+    kind: str
+    size: int
+    n_values: int
+    n_pooled: int
+    n_private: int
+    n_rates: int
+    other: int
+    tail: tuple[int, ...] = field(repr=False)
+    borders: tuple[float, ...] = field(repr=False)
+    rates: tuple[float, ...] = field(repr=False)
+    mean: float
+    strength: float
+    information: float
+    total: float
+    loss: float
+    gap: float | None = None
+    gain: float | None = None
+
+
+class Sums:
+    """What the columns of a codebook come to together."""
+
+    columns: Mapping[str, BookColumn]
+
+    @property
+    def n_values(self) -> int:
+        """Values in all."""
+        return sum(column.n_values for column in self.columns.values())
+
+    @property
+    def n_pooled(self) -> int:
+        """Values that were too rare, in all."""
+        return sum(column.n_pooled for column in self.columns.values())
+
+    @property
+    def n_private(self) -> int:
+        """Values that have an id of their own, in all."""
+        return sum(column.n_private for column in self.columns.values())
+
+    @property
+    def n_rates(self) -> int:
+        """Distinct rates, summed over the columns: more ids would keep no more."""
+        return sum(column.n_rates for column in self.columns.values())
+
+    @property
+    def information(self) -> float:
+        """What the ids tell about the label, summed over the columns."""
+        return math.fsum(column.information for column in self.columns.values())
+
+    @property
+    def total(self) -> float:
+        """What the values told."""
+        return math.fsum(column.total for column in self.columns.values())
+
+    @property
+    def loss(self) -> float:
+        """What the ids do not tell."""
+        return math.fsum(column.loss for column in self.columns.values())
+
+    @property
+    def gain(self) -> float | None:
+        """What the ids tell about rows of other folds."""
+        gains = [column.gain for column in self.columns.values() if column.gain is not None]
+        return math.fsum(gains) if gains else None
+
+
+def facts_of(column: BookColumn) -> dict[str, Any]:
+    """Return what is known of a column for a header, in which numbers are finite."""
+    return asdict(column) | {"strength": None if math.isinf(column.strength) else column.strength}

@@ -1,0 +1,91 @@
+"""Counts by fold -> the ids that rows have out of fold, and the gain of these ids.
+
+A training row of a tail is encoded by the rate of its value in the other folds, in the intervals of the
+codebook; if the value has no rows there, by the mean of the prior. A pool that is folded with a tail is encoded
+like a value of it. Private values, and a pool with an id of its own, have the ids that they have, as these
+depend on numbers of rows alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.codebook.column import BookColumn
+from vocabfold.counts.counts import Counts
+from vocabfold.errors import InputError
+from vocabfold.folding.prior import Prior
+
+_LEAST_RATE = 1e-15  # that is told from 0
+
+Ids = NDArray[np.int32]
+Units = NDArray[np.int64]
+
+
+def tail_ids(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
+    """Return the ids of values of a tail, given their units elsewhere: by rate."""
+    rates = Prior(column.mean, column.strength).rates(neg / units_per_row, pos / units_per_row)
+    return np.asarray(column.tail, np.int32)[np.searchsorted(column.borders, rates, side="right")]
+
+
+def others(column: BookColumn, pool: Units, units_per_row: int) -> Ids:
+    """Return the id of pooled values in each fold, given their units there by label, and last in none.
+
+    A pool in a tail is a value of it.
+    """
+    found = np.full(pool.shape[1] + 1, column.other, np.int32)
+    if column.n_pooled and column.other in column.tail:
+        neg, pos = pool.sum(axis=1, keepdims=True) - pool
+        found[:-1] = np.where(pool.sum(axis=0) > 0, tail_ids(column, neg, pos, units_per_row), column.other)
+    return found
+
+
+def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
+    """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row."""
+    folds, is_pooled = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
+    ids = found["id"].fill_null(0).to_numpy().copy()
+    sides = {side: found[side].to_numpy() for side in ("neg", "pos")}
+    pool = np.zeros((2, counts.folds), np.int64)
+    for sums, side in zip(pool, sides.values(), strict=True):
+        np.add.at(sums, folds[is_pooled], (side * found["n"].to_numpy())[is_pooled])
+    ids[is_pooled] = others(column, pool, counts.units_per_row)[folds[is_pooled]]
+    rest = [found[f"all_{side}"].fill_null(0).to_numpy() - sides[side] for side in sides]
+    is_tail = np.isin(ids, column.tail) & ~is_pooled
+    ids[is_tail] = tail_ids(column, rest[0][is_tail], rest[1][is_tail], counts.units_per_row)
+    rows = np.zeros((2, counts.folds, column.size))
+    for total, part in zip(rows, sides.values(), strict=True):
+        np.add.at(total, (folds, ids), part * found["n"].to_numpy() / counts.units_per_row)
+    return gain_of_rest(rows, column.strength)
+
+
+def gain_of_rest(rows: NDArray[np.float64], strength: float) -> float:
+    """Return the gain per row from the rows of each label, fold and id."""
+    overall = rows[1].sum() / rows.sum()
+    rest = rows.sum(axis=1, keepdims=True) - rows
+    return float(told_by_rest(rest, rows, overall, strength).sum() / rows.sum())
+
+
+def told_by_rest(
+    rest: NDArray[np.float64], rows: NDArray[np.float64], overall: float, strength: float
+) -> NDArray[np.float64]:
+    """Return what the rest of an id tells about rows of it, both by label, in nats.
+
+    Rates are pulled towards the overall one, with the strength of the prior, or by one row if it has none: a
+    rate of 0 or 1 would cost infinitely much.
+    """
+    rates = Prior(overall, strength or 1.0).rates(*(side.ravel() for side in rest))
+    return gained(rates.reshape(rest.shape[1:]), overall, *rows)
+
+
+def gained(
+    rates: NDArray[np.float64], base: float, neg: NDArray[np.float64], pos: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return by how much rates predict so many rows of each id better than the base rate does, in nats."""
+    rates = np.clip(rates, _LEAST_RATE, 1 - _LEAST_RATE)
+    return neg * np.log((1 - rates) / (1 - base)) + pos * np.log(rates / base)
+
+
+def other_counts() -> InputError:
+    """Say that counts do not belong to a codebook."""
+    return InputError("these are not the counts that the codebook was fitted on; give those, or fit these.")

@@ -1,0 +1,182 @@
+"""Codebook <-> folder: `docs/format.md` is the specification.
+
+When a folder is loaded, every byte is checked, and every field, before anything is used.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import fields
+from itertools import pairwise
+from types import NoneType
+from typing import Any
+
+from vocabfold.codebook.codebook import UNSEEN, Codebook
+from vocabfold.codebook.column import BookColumn, facts_of
+from vocabfold.codebook.stores import SavedStore, schema_of
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS
+from vocabfold.errors import CodebookError
+from vocabfold.io.engines.duckdb import parse_memory
+from vocabfold.io.engines.kinds import KINDS
+from vocabfold.io.folders import headers
+from vocabfold.io.folders.loading import Loaded, Origin, load_folder
+from vocabfold.io.folders.saving import saving
+
+_SETTINGS: dict[str, tuple[type, ...]] = {
+    "aim": (str,),
+    "method": (str,),
+    "allocation": (str,),
+    "budget": (int, str),
+    "smoothing": (int, float, str),
+    "min_count": (int,),
+    "private_min": (int,),
+    "private_from": (int, float, NoneType),
+    "tail": (int,),
+    "unseen": (str,),
+    "epsilon": (float,),
+    "shards": (int,),
+    "seed": (int,),
+}
+
+_AUTOMATIC = ("budget", "smoothing")  # settings whose only text is "auto"
+
+
+def save(book: Codebook, path: str | os.PathLike[str]) -> None:
+    """Write a codebook to a folder; see `Codebook.save`."""
+    with saving(path, headers.CODEBOOK, Origin(book.sources, book.fingerprints)) as saver:
+        files = book.store.write(saver)
+        digest = book.digest
+        columns = [
+            {"name": name} | facts_of(column) | {"rows_sha256": book.hashes[name], "files": files[name]}
+            for name, column in book.columns.items()
+        ]
+        saver.header = {
+            "digest": digest,
+            "label": book.label,
+            "positive": book.positive,
+            "units_per_row": book.units_per_row,
+            "neg": book.neg,
+            "pos": book.pos,
+            "gap": book.gap,
+            "bound": book.bound,
+            "settings": dict(book.settings),
+            "columns": columns,
+        }
+
+
+def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None) -> Codebook:
+    """Load a codebook from the folder to which `Codebook.save` wrote it.
+
+    Parameters
+    ----------
+    path : path
+        The folder. It must stay in place: columns are read when they are needed.
+    memory_limit : int or str, optional
+        As for `count`.
+
+    Returns
+    -------
+    Codebook
+
+    Raises
+    ------
+    CodebookError
+        The folder is missing, damaged, changed by hand, or newer than this release.
+
+    Notes
+    -----
+    Every byte is read once and checked against its sha256. Nothing in a codebook is ever executed.
+    """
+    limit = parse_memory(memory_limit)
+    loaded = load_folder(path, headers.CODEBOOK)
+    try:
+        return _book(loaded, limit)
+    except CodebookError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        detail = f"the field {error}" if isinstance(error, KeyError) else str(error)
+        raise CodebookError(f"{loaded.file} is not valid: {detail} is missing or absurd.") from error
+
+
+def _book(loaded: Loaded, limit: int | None) -> Codebook:
+    """Return the codebook of a header."""
+    header = loaded.header
+    columns = {entry["name"]: _column(entry) for entry in header["columns"]}
+    _require(len(columns) == len(header["columns"]) > 0, "columns")
+    files = {
+        entry["name"]: loaded.files(entry["files"], schema_of(entry["kind"])) for entry in header["columns"]
+    }
+    hashes = {entry["name"]: _text(entry["rows_sha256"]) for entry in header["columns"]}
+    settings = {key: _typed(header["settings"][key], key, *kinds) for key, kinds in _SETTINGS.items()}
+    _require(settings["unseen"] in UNSEEN, "unseen")
+    _require(all(settings[key] == "auto" or type(settings[key]) is not str for key in _AUTOMATIC), "settings")
+    _require(settings["private_from"] is None or 0 <= settings["private_from"] <= MAX_UNITS, "private_from")
+    _require(len({column.gain is None for column in columns.values()}) == 1, "gain")
+    _require(_typed(header["units_per_row"], "units_per_row", int) in (1, FRACTIONS), "units_per_row")
+    masses = [_typed(header[side], side, int) for side in ("neg", "pos")]
+    _require(min(masses) > 0 and sum(masses) <= MAX_UNITS, "neg and pos")
+    book = Codebook(
+        columns=columns,
+        gap=_typed(header["gap"], "gap", float, NoneType),
+        bound=_typed(header["bound"], "bound", float, NoneType),
+        settings=settings,
+        label=_text(header["label"]),
+        positive=_text(header["positive"]),
+        units_per_row=header["units_per_row"],
+        neg=masses[0],
+        pos=masses[1],
+        store=SavedStore(files, columns, (masses[0], masses[1]), limit),
+        sources=loaded.origin.sources,
+        fingerprints=loaded.origin.fingerprints,
+        saved=loaded.origin.saved,
+        memory_limit=limit,
+        hashes=hashes,
+    )
+    _require(book.digest == header["digest"], "digest")
+    return book
+
+
+def _column(entry: dict[str, Any]) -> BookColumn:
+    """Return a column from its entry in the header."""
+    _text(entry["name"])
+    found = {field.name: entry[field.name] for field in fields(BookColumn)}
+    for name in ("size", "n_values", "n_pooled", "n_private", "n_rates", "other"):
+        _typed(found[name], name, int)
+    for name, kind in (("tail", int), ("borders", float), ("rates", float)):
+        found[name] = tuple(_typed(number, name, kind) for number in _typed(found[name], name, list))
+    found["strength"] = math.inf if found["strength"] is None else _typed(found["strength"], "strength", float)
+    for name in ("mean", "information", "total", "loss"):
+        found[name] = _typed(found[name], name, float)
+    for name in ("gap", "gain"):
+        found[name] = _typed(found[name], name, float, NoneType)
+    column = BookColumn(**found)
+    _require(column.kind in KINDS, "kind")
+    _require(0 < column.size < 2**31 and 0 <= column.other < column.size, "size")
+    _require(0 <= column.n_values == sum(file["rows"] for file in entry["files"]), "n_values")
+    _require(column.n_pooled >= 0, "n_pooled")
+    _require(0 <= column.n_private <= min(column.n_values, column.size), "n_private")
+    _require(0 <= column.n_rates <= column.n_values + 1, "n_rates")
+    _require(all(a < b for a, b in pairwise((-1, *column.tail, column.size))), "tail")
+    _require(len(column.borders) == max(0, len(column.tail) - 1), "borders")
+    _require(list(column.borders) == sorted(column.borders), "borders")
+    _require(len(column.rates) == column.size and all(0 <= rate <= 1 for rate in column.rates), "rates")
+    _require(0 <= column.mean <= 1 and column.strength >= 0, "mean and strength")
+    return column
+
+
+def _typed(value: Any, name: str, *kinds: type) -> Any:
+    if type(value) is int and float in kinds and int not in kinds:
+        value = float(value)
+    _require(type(value) in kinds and (type(value) is not float or math.isfinite(value)), name)
+    return value
+
+
+def _text(value: Any) -> str:
+    _require(isinstance(value, str), "a text")
+    return str(value)
+
+
+def _require(condition: bool, name: str) -> None:
+    if not condition:
+        raise ValueError(f"the field '{name}'")

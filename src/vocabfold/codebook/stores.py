@@ -1,0 +1,254 @@
+"""Where the values of a codebook live: in counts and small tables of ids, in a folder, or on a Spark cluster.
+
+A codebook that was just fitted is a query: the counts joined with the small table (neg, pos) -> id, since
+values with equal counts share an id. `SparkStore`, in `spark`, is the twin of `FittedStore` on a cluster.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.digest import hash_of_rows
+from vocabfold.codebook.index import Index
+from vocabfold.codebook.queries import alike_in_folds, sorted_by_value
+from vocabfold.counts.counts import Counts
+from vocabfold.counts.local import add_up
+from vocabfold.errors import CodebookError
+from vocabfold.io.engines.duckdb import Engine, parquet
+from vocabfold.io.engines.kinds import KINDS
+from vocabfold.io.folders import headers, parquet_guard
+from vocabfold.io.folders.saver import Saver
+from vocabfold.support.progress import track
+
+
+class Store(Protocol):
+    """Where the values of a codebook are."""
+
+    def sql(self, engine: Engine, name: str) -> str:
+        """Return the query for value, id, neg, pos of a column, in any order."""
+
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory, ready to be searched."""
+
+    def value_bytes(self, name: str) -> int:
+        """Return how many bytes the texts of a column have; 0, if nobody knows."""
+
+    def hashes(self) -> dict[str, str]:
+        """Return the hash of the rows of each column: what it adds to the digest."""
+
+    def verify(self, hashes: Mapping[str, str]) -> None:
+        """Refuse values that do not have these hashes."""
+
+    def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
+        """Write the files of all columns, sorted by value, and return their entries in the header."""
+
+
+class LocalStore:
+    """Values that DuckDB reads on this machine."""
+
+    columns: Mapping[str, BookColumn]
+    memory_limit: int | None
+
+    @abstractmethod
+    def sql(self, engine: Engine, name: str) -> str:
+        """Return the query for value, id, neg, pos of a column, in any order."""
+
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory."""
+        with Engine(self.memory_limit) as engine:
+            tables = {name: engine.run(sorted_by_value(self.sql(engine, name), "value, id")) for name in names}
+        return {name: Index(table["value"], table["id"].to_numpy()) for name, table in tables.items()}
+
+    def value_bytes(self, name: str) -> int:
+        """Return how many bytes the texts of a column have: nobody has read them."""
+        return 0
+
+    def hashes(self) -> dict[str, str]:
+        """Return the hash of the rows of each column."""
+        return dict(self._hashes("digesting"))
+
+    def verify(self, hashes: Mapping[str, str]) -> None:
+        """Refuse values that do not have these hashes."""
+        for name, found in self._hashes("verifying"):
+            if found != hashes[name]:
+                raise CodebookError(
+                    f"the values of column {name!r} are not those that the digest of the codebook stands for; "
+                    "take the codebook from whoever made it."
+                )
+
+    def _hashes(self, what: str) -> Iterator[tuple[str, str]]:
+        with Engine(self.memory_limit) as engine:
+            for name in track(list(self.columns), what, engine.progress):
+                yield name, hash_of_rows(engine, self.columns[name].kind, self.sql(engine, name))
+
+    def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
+        """Write the files of all columns, and return their entries in the header."""
+        files = {}
+        with Engine(self.memory_limit) as engine:
+            for name in track(list(self.columns), "saving", engine.progress):
+                batches = engine.stream(sorted_by_value(self.sql(engine, name)))
+                files[name] = [saver.add(schema_of(self.columns[name].kind), batches)]
+        return files
+
+
+class Buckets(NamedTuple):
+    """How many buckets values are hashed to, and the units of the rarest that are."""
+
+    size: int
+    least: int
+
+    def sql(self, counts: str, kind: str) -> str:
+        """Return the query for values, their counts and their bucket, by md5, which every engine has."""
+        text = f"concat('{kind}|', {KINDS[kind].digest.format('value')})"
+        digits = f"left(md5(CASE WHEN value IS NULL THEN 'missing|' ELSE {text} END), 15)"
+        bucket = f"('0x' || {digits})::BIGINT % {self.size}"
+        return f"SELECT value, neg, pos, {bucket} AS bucket FROM ({counts}) WHERE neg + pos >= {self.least}"
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A column, the id of each (neg, pos) of its tail, and that of each private value, or of each bucket."""
+
+    column: BookColumn
+    of_pairs: pa.Table  # neg, pos, id
+    of_values: pa.Table  # value, id, neg, pos
+    is_divided: bool = False  # values with ids of their own may have the (neg, pos) of a tail
+    buckets: Buckets | None = None  # if values are hashed: they are the values in of_values
+
+
+@dataclass(frozen=True, eq=False)
+class FittedStore(LocalStore):
+    """Values as a query: counts joined with the ids of their (neg, pos), and values with ids of their own."""
+
+    counts: Counts
+    built: Mapping[str, Built]
+
+    @property
+    def memory_limit(self) -> int | None:  # type: ignore[override]
+        """That of the counts."""
+        return self.counts.memory_limit
+
+    @property
+    def columns(self) -> dict[str, BookColumn]:  # type: ignore[override]
+        """What is known of the columns."""
+        return {name: built.column for name, built in self.built.items()}
+
+    def sql(self, engine: Engine, name: str) -> str:
+        """Return the query for value, id, neg, pos of a column."""
+        built = self.built[name]
+        of_pairs, of_values = (engine.table(table) for table in (built.of_pairs, built.of_values))
+        counts = self.counts.sql(engine, name)
+        if built.buckets:
+            hashed = built.buckets.sql(counts, self.counts.kinds[name])
+            return f"SELECT h.value, id, h.neg, h.pos FROM ({hashed}) h JOIN {of_values} v ON bucket = v.value"
+        if built.is_divided:
+            is_same = "c.value IS NOT DISTINCT FROM v.value"
+            counts = f"SELECT * FROM ({counts}) c ANTI JOIN {of_values} v ON {is_same}"
+        return (
+            f"SELECT value, id, neg, pos FROM ({counts}) JOIN {of_pairs} USING (neg, pos) "
+            f"UNION ALL SELECT value, id, neg, pos FROM {of_values}"
+        )
+
+    def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column how many values have the same id, counts, fold and counts there."""
+        for name in track(self.counts.features, "trying other folds", engine.progress):
+            by_fold = self.counts.sql(engine, name, by_fold=True)
+            yield name, engine.run(alike_in_folds(self.sql(engine, name), by_fold))
+
+
+@dataclass(frozen=True)
+class SavedStore(LocalStore):
+    """The values of a codebook in the Parquet files of its folder, each column sorted."""
+
+    files: Mapping[str, list[Path]]
+    columns: Mapping[str, BookColumn]
+    masses: tuple[int, int]  # units of all rows, by label
+    memory_limit: int | None = None
+    checked: set[str] = field(default_factory=set)  # columns whose values have been looked at
+    lengths: dict[str, int] = field(default_factory=dict)  # bytes of the values of columns, once they are known
+
+    def sql(self, engine: Engine, name: str) -> str:
+        """Return the query for value, id, neg, pos of a column."""
+        for path in self.files[name]:
+            if not path.exists():
+                raise parquet_guard.gone(path)
+        if name not in self.checked:
+            self._check(engine, name)
+        return f"SELECT * FROM {parquet(self.files[name])}"
+
+    def value_bytes(self, name: str) -> int:
+        """Return how many bytes the values of a column have; too many of them, and disorder, are refused."""
+        if name not in self.lengths:
+            column = self.columns[name]
+            schema = pa.schema([schema_of(column.kind).field("value")])
+            n_rows = n_bytes = 0
+            last = pa.nulls(0, schema.types[0])
+            for batch in parquet_guard.batches(self.files[name], schema):
+                values = batch.column(0)
+                if not _is_rising(pa.concat_arrays([last, values])):
+                    raise self._invalid(name)
+                last = values.slice(len(values) - 1)
+                n_rows, n_bytes = n_rows + len(values), n_bytes + batch.nbytes
+            if n_rows != column.n_values:
+                raise self._invalid(name)
+            self.lengths[name] = n_bytes
+        return self.lengths[name]
+
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory."""
+        return {name: self._index(name) for name in names}
+
+    def _index(self, name: str) -> Index:
+        whole = schema_of(self.columns[name].kind)
+        schema = pa.schema([whole.field("value"), whole.field("id")])
+        table = pa.Table.from_batches(parquet_guard.batches(self.files[name], schema), schema)
+        ids = table["id"].to_numpy()
+        index = Index(table["value"], ids)
+        is_in_range = not ids.size or 0 <= ids.min() <= ids.max() < self.columns[name].size
+        if not index.is_sorted or not is_in_range:
+            raise self._invalid(name)
+        return index
+
+    def _invalid(self, name: str) -> CodebookError:
+        return CodebookError(
+            f"{self.files[name][0]} is not valid: its values must rise, its ids be below "
+            f"{self.columns[name].size:,}, and its counts add up to those of the header."
+        )
+
+    def _check(self, engine: Engine, name: str) -> None:
+        """Refuse what the engine would not: values that are too long or in disorder, absurd ids and counts."""
+        self.value_bytes(name)
+        column, (neg, pos) = self.columns[name], self.masses
+        is_id = f"id >= 0 AND id < {column.size}"
+        if not add_up(engine, self.files[name], is_id, neg, pos, at_most=column.n_pooled > 0):
+            raise self._invalid(name)
+        self.checked.add(name)
+
+    def verify(self, hashes: Mapping[str, str]) -> None:
+        """Refuse values that do not have these hashes, looking at all files anew: they may have been changed."""
+        self.checked.clear()
+        self.lengths.clear()
+        super().verify(hashes)
+
+
+def _is_rising(values: pa.Array) -> bool:
+    """Tell whether each value is above the one before it; the first may be missing."""
+    import pyarrow.compute as pc  # slow to import, and who looks values up does without
+
+    present = values.slice(1) if len(values) and not values[0].is_valid else values
+    if len(present) < 2:
+        return not present.null_count
+    return not present.null_count and bool(pc.all(pc.less(present[:-1], present[1:])).as_py())
+
+
+def schema_of(kind: str) -> pa.Schema:
+    """Return the columns of a file of a codebook."""
+    whole = [("id", pa.int32()), ("neg", pa.int64()), ("pos", pa.int64())]
+    return pa.schema([("value", KINDS[kind].arrow), *whole])

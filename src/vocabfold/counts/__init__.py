@@ -1,0 +1,1 @@
+"""Rows -> Counts: the rows of every value, by label."""

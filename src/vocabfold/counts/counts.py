@@ -1,0 +1,230 @@
+"""Counts: for every value of every column, its rows with a negative and with a positive label.
+
+Counts are additive, so days and shards are counted apart and added. Adding costs nothing: the parts are kept
+side by side, and grouped when a column is read. The counts of many rows stay on disk, and one column at a time
+is read.
+
+Numbers are int64 in units: one per row, or 2**20 per row if weights are not whole. A part with whole weights is
+scaled when it meets one without, so that sums are exact in any order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from vocabfold.counts.local import LocalPart, LocalTable
+from vocabfold.counts.spark import SparkTable
+from vocabfold.counts.table import Part, Table
+from vocabfold.counts.units import MAX_UNITS, in_rows, to_rows
+from vocabfold.errors import InputError
+from vocabfold.io.engines.duckdb import DUCKDB, Engine
+from vocabfold.io.engines.spark import SPARK
+from vocabfold.support import checks
+
+_MAX_SHOWN = 40  # columns in a repr
+_TABLES: Mapping[str, Callable[..., Table]] = {DUCKDB: LocalTable, SPARK: SparkTable}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts:
+    """Counts per value, additive over days and shards: `monday + tuesday`.
+
+    `counts["site"]` is an Arrow table with the columns value, neg, pos (and fold, if folds were counted),
+    sorted by value; missing comes first. With weights that are not whole, neg and pos are floats.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The columns counted.
+    kinds : dict
+        What each of them holds: text, integer, unsigned, float, boolean, date or timestamp.
+    label, positive : str
+        The column of the label, and its positive value as text.
+    rows : int or float
+        Rows counted, by weight.
+    positive_rows : int or float
+        Those with a positive label.
+    folds : int
+        Folds counted apart, or 0.
+    fold_seed, fold_column
+        How rows were dealt to them, or the column that tells.
+    sources : tuple of str
+        What was counted.
+    """
+
+    kinds: Mapping[str, str]
+    label: str
+    positive: str
+    units_per_row: int
+    folds: int
+    fold_seed: int
+    fold_column: str | None
+    neg: int  # units
+    pos: int
+    sources: tuple[str, ...]
+    fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are known again
+    parts: tuple[Part, ...]
+    memory_limit: int | None = field(default=None)
+    left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns counted."""
+        return tuple(self.kinds)
+
+    @property
+    def rows(self) -> int | float:
+        """Rows counted, by weight."""
+        return in_rows(self.neg + self.pos, self.units_per_row)
+
+    @property
+    def positive_rows(self) -> int | float:
+        """Rows with a positive label, by weight."""
+        return in_rows(self.pos, self.units_per_row)
+
+    @property
+    def engine(self) -> str:
+        """The engine that reads them: Spark, if any part of them is on a cluster."""
+        return DUCKDB if all(part.session is None for part in self.parts) else SPARK
+
+    @cached_property
+    def table(self) -> Table:
+        """All parts together, where they live."""
+        table = _TABLES[self.engine]
+        return table(self.parts, self.kinds, self.units_per_row, self.folds, self.memory_limit)
+
+    @property
+    def n_values(self) -> dict[str, int]:
+        """Values of each column; of sums and folds, they have to be counted."""
+        return self.table.n_values()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kinds)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        checks.known("column", [name], self.features, "the counts")
+        with Engine(self.memory_limit) as engine:
+            table = engine.run(self.sql(engine, name, by_fold=True, is_sorted=True))
+        return to_rows(table, self.units_per_row)
+
+    def __add__(self, other: Counts) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        kinds = {name: _common_kind(name, self.kinds, other.kinds) for name in self._same_features(other)}
+        for what in ("label", "positive", "folds", "fold_seed", "fold_column"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            if mine != theirs:
+                raise InputError(
+                    f"counts with {what} {mine!r} and counts with {what} {theirs!r} cannot be added."
+                )
+        units = max(self.units_per_row, other.units_per_row)
+        scales = units // self.units_per_row, units // other.units_per_row
+        neg, pos = (getattr(self, s) * scales[0] + getattr(other, s) * scales[1] for s in ("neg", "pos"))
+        if neg + pos > MAX_UNITS:
+            raise InputError(
+                f"the counts sum to {neg + pos:,} units; at most 2**62 = {MAX_UNITS:,} are counted exactly, so "
+                "add fewer shards, or scale their weights down first."
+            )
+        return replace(
+            self,
+            kinds=kinds,
+            units_per_row=units,
+            neg=neg,
+            pos=pos,
+            sources=self.sources + other.sources,
+            fingerprints=self.fingerprints + other.fingerprints,
+            parts=self.parts + other.parts,
+        )
+
+    def __radd__(self, other: object) -> Counts:
+        return self if other == 0 else NotImplemented  # sum() begins with 0
+
+    def __repr__(self) -> str:
+        share = f"{100 * self.pos / (self.neg + self.pos):.1f} % with {self.label} = {self.positive}"
+        parts = f", {len(self.parts):,} parts" if len(self.parts) > 1 else ""
+        folds = f", {self.folds} folds" if self.folds else ""
+        width = max(map(len, self.features))
+        lines = [f"{name:<{width}}  {kind}{self._shown_values(name)}" for name, kind in self.kinds.items()]
+        if len(lines) > _MAX_SHOWN:
+            lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN:,} more columns"]
+        rows = checks.number(self.rows, "row")
+        head = f"Counts({checks.number(len(self), 'column')}, {rows}, {share}{folds}{parts})"
+        return "\n  ".join([head, *lines])
+
+    def _shown_values(self, name: str) -> str:
+        """Return how many values a column has, if that is known without reading it."""
+        n_values = self.table.n_known(name)
+        return "" if n_values is None else f", {checks.number(n_values, 'value')}"
+
+    def without_folds(self) -> Counts:
+        """Return the counts of all folds together, which can be added to counts without folds."""
+        return replace(self, folds=0, fold_seed=0, fold_column=None)
+
+    def compacted(self) -> Counts:
+        """Return the same counts in one part, in memory."""
+        with Engine(self.memory_limit) as engine:
+            tables = {name: engine.run(self.sql(engine, name, by_fold=True)) for name in self.features}
+        part = LocalPart(tables, self.kinds, self.units_per_row, is_by_fold=self.folds > 0)
+        return replace(self, parts=(part,))
+
+    def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
+        """Return the query for the counts of a column: value, (fold,) neg, pos in units."""
+        sql = self.table.sql(engine, name, by_fold=by_fold)
+        order = "value NULLS FIRST, fold NULLS FIRST" if by_fold and self.folds else "value NULLS FIRST"
+        return f"SELECT * FROM ({sql}) ORDER BY {order}" if is_sorted else sql
+
+    def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
+        for name, table in self.table.pairs(engine):
+            self._check_sums(table)
+            yield name, table
+
+    def _check_sums(self, pairs: pa.Table) -> None:
+        """Refuse rows that were others when they were read again: the label is looked at first."""
+        neg, pos, n = (pairs[name].to_numpy() for name in ("neg", "pos", "n"))
+        if (int(neg @ n), int(pos @ n)) != (self.neg, self.pos):
+            raise InputError(
+                f"{' and '.join(self.sources)} gave other rows when it was read again; write the rows to files "
+                "that do not change, and count these."
+            )
+
+    def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
+        """Return for each column its values with at least so many units, in their order, and their counts."""
+        return self.table.frequent(engine, least)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts to a folder, replacing counts that are there; `vf.load_counts` reads them back.
+
+        Whatever was loaded from a folder that is replaced, and sums of it, must be loaded again.
+        """
+        from vocabfold.counts.saved import save
+
+        save(self, path)
+
+    def _same_features(self, other: Counts) -> tuple[str, ...]:
+        different = sorted(self.kinds.keys() ^ other.kinds.keys())
+        if different:
+            raise InputError(
+                f"feature {different[0]!r} was counted on one side only; both must have the same features."
+            )
+        return self.features
+
+
+def _common_kind(name: str, mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    kinds = {mine[name], theirs[name]}
+    if len(kinds) > 1:
+        kinds -= {"missing"}
+    if len(kinds) > 1:
+        raise InputError(
+            f"feature {name!r} is {mine[name]} on one side and {theirs[name]} on the other, so equal values "
+            "would not meet; read it with one type on both."
+        )
+    return kinds.pop()

@@ -1,0 +1,242 @@
+"""Counts on this machine: Arrow tables and Parquet files, which DuckDB reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from vocabfold.counts.table import schema_of
+from vocabfold.counts.target import Target
+from vocabfold.errors import CodebookError, InputError
+from vocabfold.io.engines.duckdb import Engine, parquet
+from vocabfold.io.engines.kinds import KINDS
+from vocabfold.io.folders import headers, parquet_guard
+from vocabfold.io.folders.saver import Saver
+from vocabfold.io.folders.temporary import TemporaryFolder
+from vocabfold.io.rows.source import Rows
+from vocabfold.support.progress import track
+
+_KEPT_SHARE = 1 / 8  # of the memory limit, in which counts are kept; all others go to disk,
+_MANY_ROWS = 2**23  # and so do all counts of more rows than this
+_MANY_COLUMNS, _STAGED = 1000, 100  # features, from which on so many at a time are written apart
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a header says of every column; nobody has looked at their counts yet, but for some."""
+
+    folds: int
+    neg: int
+    pos: int
+    memory_limit: int | None
+    checked: set[str] = field(default_factory=set)
+
+    def check(self, engine: Engine, name: str, paths: list[Path]) -> None:
+        """Refuse a column whose counts are not those of the rows, or whose folds do not exist."""
+        if name in self.checked:
+            return
+        fold = f"fold >= 0 AND fold < {self.folds}" if self.folds else "true"
+        if not add_up(engine, paths, fold, self.neg, self.pos):
+            raise CodebookError(f"{paths[0]} is not valid: its counts do not add up to those of the header.")
+        self.checked.add(name)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPart:
+    """The counts of one reading: per column an Arrow table, or the Parquet files that hold it."""
+
+    tables: Mapping[str, pa.Table | list[Path]]
+    kinds: Mapping[str, str]
+    units_per_row: int
+    integers: str = "BIGINT"  # the SQL type of neg and pos
+    folder: TemporaryFolder | None = None  # in which some of the files are
+    is_by_fold: bool = False
+    session: Any = None  # of Spark, if they are to be used there
+    said: Said | None = None  # by the header of the folder that they were loaded from
+
+    def check(self) -> None:
+        """Look at all columns that come from a folder, before anything but the engine reads their files."""
+        if self.said and self.tables.keys() - self.said.checked:
+            with Engine(self.said.memory_limit) as engine:
+                for name, table in self.tables.items():
+                    assert isinstance(table, list)
+                    self.said.check(engine, name, table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle outlives temporary files, and travels to other machines.
+        self.check()
+        tables = {
+            name: parquet_guard.read(table) if isinstance(table, list) else table
+            for name, table in self.tables.items()
+        }
+        return vars(self) | {"tables": tables, "folder": None, "session": None, "said": None}
+
+
+@dataclass(frozen=True, eq=False)
+class LocalTable:
+    """All parts of some counts; values that several parts have are added up when a column is read."""
+
+    _parts: Sequence[LocalPart]
+    _kinds: Mapping[str, str]
+    _units_per_row: int
+    _folds: int
+    _memory_limit: int | None
+
+    def n_values(self) -> dict[str, int]:
+        """Return how many values each column has; of sums and folds, they have to be counted."""
+        with Engine(self._memory_limit) as engine:
+            return {
+                name: engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"][0].as_py()
+                for name in track(list(self._kinds), "counting values", engine.progress)
+            }
+
+    def n_known(self, name: str) -> int | None:
+        """Return how many values a column has, if that is known without reading it."""
+        table = self._parts[0].tables[name]
+        if len(self._parts) > 1 or self._parts[0].is_by_fold or isinstance(table, list):
+            return None
+        return int(table.num_rows)
+
+    def sql(self, engine: Engine, name: str, *, by_fold: bool = False) -> str:
+        """Return the query for a column, in any order."""
+        keys = "value, fold" if by_fold and self._folds else "value"
+        typed = keys.replace("value", f"value::{KINDS[self._kinds[name]].sql} AS value", 1)
+        sql = " UNION ALL ".join(
+            f"SELECT {typed}, neg::BIGINT * {scale} AS neg, pos::BIGINT * {scale} AS pos FROM {scan}"
+            for scan, scale in self._scans(engine, name)
+        )
+        if len(self._parts) > 1 or (keys == "value" and self._parts[0].is_by_fold):
+            sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+            sql = f"SELECT {keys}, {sums} FROM ({sql}) GROUP BY {keys}"
+        return sql
+
+    def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, int]]:
+        """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
+        alike: dict[tuple[str, str, bool, int, bool], list[Any]] = {}
+        for part in self._parts:
+            table = part.tables[name]
+            is_file = isinstance(table, list)
+            if isinstance(table, list):
+                missing = [path for path in table if not path.exists()]
+                if missing:
+                    raise parquet_guard.gone(missing[0])
+                if part.said:
+                    part.said.check(engine, name, table)
+            scale = self._units_per_row // part.units_per_row
+            key = part.kinds[name], part.integers, part.is_by_fold, scale, is_file
+            alike.setdefault(key, []).extend(table if is_file else [table])
+        for (*_, scale, is_file), tables in alike.items():
+            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), scale
+
+    def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
+        for name in track(list(self._kinds), "fitting", engine.progress):
+            sql = f"SELECT neg, pos, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY neg, pos"
+            yield name, engine.run(f"{sql} ORDER BY neg, pos")
+
+    def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
+        """Return for each column its values with at least so many units, in their order, and their counts."""
+        chosen = f"WHERE neg + pos >= {least} ORDER BY value NULLS FIRST"
+        return {
+            name: engine.run(f"SELECT value, neg, pos FROM ({self.sql(engine, name)}) {chosen}")
+            for name in self._kinds
+        }
+
+    def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
+        """Write the files of all columns, and return their entries in the header."""
+        files = {}
+        order = "value NULLS FIRST, fold NULLS FIRST" if self._folds else "value NULLS FIRST"
+        with Engine(self._memory_limit) as engine:
+            for name in track(list(self._kinds), "saving", engine.progress):
+                sql = f"SELECT * FROM ({self.sql(engine, name, by_fold=True)}) ORDER BY {order}"
+                files[name] = [saver.add(schema_of(self._kinds[name], self._folds), engine.stream(sql))]
+        return files
+
+
+def count_rows(engine: Engine, rows: Rows, features: Sequence[str], target: Target) -> LocalPart:
+    """Group one column after another; the counts of many values are kept on disk."""
+    tables: dict[str, Any] = {}
+    kinds = {name: str(rows.columns[name].kind) for name in features}
+    integers = "INTEGER" if target.neg + target.pos < 2**31 else "BIGINT"  # half the bytes, if they do
+    folder = None
+    room = engine.memory_limit * _KEPT_SHARE  # bytes
+    scan, values, part = rows.scan, {name: rows.columns[name].sql for name in features}, target
+    for i, name in enumerate(track(features, "counting", engine.progress)):
+        if len(features) > _MANY_COLUMNS and i % _STAGED == 0:
+            path = engine.folder / f"{i}.parquet"  # never one that was read before: the engine may remember it
+            scan, values, part = _staged(engine, rows, features[i : i + _STAGED], target, path)
+            (engine.folder / f"{i - _STAGED}.parquet").unlink(missing_ok=True)
+        sql = _query(scan, values[name], part, integers)
+        table = engine.run_within(sql, room) if room > 0 and target.n_rows <= _MANY_ROWS else None
+        if table is not None:
+            tables[name] = table
+            room -= table.nbytes
+        else:
+            room = 0  # no more trials: this one was in vain
+            folder = folder or TemporaryFolder()
+            tables[name] = [folder.path / f"{i}.parquet"]
+            engine.write(sql, tables[name][0], distinct=True)
+    return LocalPart(tables, kinds, target.units_per_row, integers, folder, target.fold is not None)
+
+
+def _staged(
+    engine: Engine, rows: Rows, features: Sequence[str], target: Target, path: Path
+) -> tuple[str, dict[str, str], Target]:
+    """Write a few columns of a very wide table apart: to plan a query takes as long as the table is wide."""
+    roles = {"is_positive": target.is_positive, "units": target.units, "fold": target.fold}
+    given = {role: sql for role, sql in roles.items() if sql is not None}
+    values = {name: f"c{i}" for i, name in enumerate(features)}
+    chosen = [f"{sql} AS {role}" for role, sql in given.items()]
+    chosen += [f"{rows.columns[name].sql} AS {column}" for name, column in values.items()]
+    engine.write(f"SELECT {', '.join(chosen)} FROM {rows.scan}{target.where}", path)
+    return (
+        parquet([path]),
+        values,
+        replace(
+            target,
+            is_positive="is_positive",
+            units=target.units and "units",
+            fold=target.fold and "fold",
+            where="",
+        ),
+    )
+
+
+def _query(scan: str, value: str, target: Target, integers: str) -> str:
+    """Return the query that counts one column: value, fold if asked, neg, pos."""
+    fold = f", {target.fold} AS fold" if target.fold else ""
+    by = "value, fold" if target.fold else "value"
+    if target.units is None:
+        sums = f"count(*) AS n, count_if({target.is_positive}) AS p"
+    else:
+        sums = (
+            f"sum({target.units}) AS n, sum(CASE WHEN {target.is_positive} THEN {target.units} ELSE 0 END) AS p"
+        )
+    return (
+        f"SELECT {by}, (n - p)::{integers} AS neg, p::{integers} AS pos "
+        f"FROM (SELECT {value} AS value{fold}, {sums} FROM {scan}{target.where} GROUP BY ALL)"
+    )
+
+
+def add_up(
+    engine: Engine, paths: list[Path], condition: str, neg: int, pos: int, *, at_most: bool = False
+) -> bool:
+    """Tell whether files have a condition in all rows, and counts that sum up to, or at most to, the given."""
+    sign = "<=" if at_most else "="
+    before, engine.subject = engine.subject, str(paths[0])
+    try:
+        found = engine.run(
+            # What is missing is no count, and no condition holds for it; but neither aggregate minds it.
+            f"SELECT coalesce(bool_and(coalesce({condition} AND neg >= 0 AND pos >= 0, false)), true) AND "
+            f"coalesce(sum(neg), 0) {sign} {neg} AND coalesce(sum(pos), 0) {sign} {pos} AS is_so "
+            f"FROM {parquet(paths)}"
+        )
+    except InputError as error:
+        raise CodebookError(str(error)) from error
+    finally:
+        engine.subject = before
+    return bool(found["is_so"][0].as_py())

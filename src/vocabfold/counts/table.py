@@ -1,0 +1,69 @@
+"""Where counts live: one protocol for tables here, which DuckDB reads, and for tables on a Spark cluster.
+
+`Part` is the counts of one reading; `Table` is all parts of some counts together. Both have a twin in `local`
+and in `spark`, and nothing else asks which of them it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from vocabfold.io.engines.duckdb import Engine
+from vocabfold.io.engines.kinds import KINDS
+from vocabfold.io.folders import headers
+from vocabfold.io.folders.saver import Saver
+
+
+class Part(Protocol):
+    """The counts of one reading."""
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """What each column holds."""
+
+    @property
+    def units_per_row(self) -> int:
+        """Units that a row of weight 1 counts."""
+
+    @property
+    def is_by_fold(self) -> bool:
+        """Whether folds are counted apart."""
+
+    @property
+    def session(self) -> Any:
+        """The session of Spark that they are on, or are to be used on; None: they are used here."""
+
+    @property
+    def folder(self) -> Any:
+        """The temporary folder with some of them, if there is one."""
+
+
+class Table(Protocol):
+    """All parts of some counts together: value, (fold,) neg, pos of each column, in units."""
+
+    def n_values(self) -> dict[str, int]:
+        """Return how many values each column has."""
+
+    def n_known(self, name: str) -> int | None:
+        """Return how many values a column has, if that is known without reading it."""
+
+    def sql(self, engine: Engine, name: str, *, by_fold: bool) -> str:
+        """Return the query for a column, in any order; by fold, if folds were counted and are wanted."""
+
+    def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
+
+    def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
+        """Return for each column its values with at least so many units, in their order, and their counts."""
+
+    def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
+        """Write the files of all columns, sorted by value, and return their entries in the header."""
+
+
+def schema_of(kind: str, folds: int) -> pa.Schema:
+    """Return the columns of a file of counts."""
+    fold = [("fold", pa.int32())] if folds else []
+    return pa.schema([("value", KINDS[kind].arrow), *fold, ("neg", pa.int64()), ("pos", pa.int64())])

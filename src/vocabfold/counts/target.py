@@ -1,0 +1,248 @@
+"""Rows -> what each of them counts as: its class, its weight, its fold.
+
+One pass over the label, the weights and the folds finds everything that is wrong with them, before long work.
+"""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS
+from vocabfold.errors import InputError
+from vocabfold.io.engines.duckdb import Engine
+from vocabfold.io.engines.spark import Cluster
+from vocabfold.io.rows.source import Rows
+from vocabfold.support.checks import number
+
+MAX_FOLDS = 1000
+_PRIME = 2**31 - 1
+_SHOWN = 4  # values of a label in an error
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What each row counts as, in SQL, and what all of them sum to."""
+
+    is_positive: str
+    units: str | None  # None: every row counts one
+    fold: str | None
+    where: str
+    positive: str  # the positive label as text
+    units_per_row: int
+    folds: int
+    neg: int
+    pos: int
+    n_rows: int
+
+
+def look_over(
+    engine: Engine | Cluster,
+    rows: Rows,
+    data_name: str,
+    roles: dict[str, str | None],
+    *,
+    positive: Any,
+    drop_null_labels: bool,
+    folds: int,
+    fold_seed: int,
+) -> Target:
+    """Check label, weights and folds, and return what each row counts as."""
+    label, weight, fold_column = (roles[role] for role in ("label", "weight", "fold_column"))
+    assert label is not None
+    label_sql = rows.columns[label].sql
+    chosen = {"label": label_sql, "n": "count(*)"}
+    if weight is not None:
+        column = _numbers("weight", weight, rows, ("integer", "unsigned", "float"))
+        is_float = rows.columns[weight].kind == "float"
+        units = (
+            f"TRY_CAST({_units(column, FRACTIONS)} AS BIGINT)::{engine.huge}"
+            if is_float
+            else f"{column}::{engine.huge} * {FRACTIONS}"
+        )
+        chosen |= {
+            "n_bad": f"count_if(NOT coalesce({column} >= 0 AND {column} < 'Infinity'::DOUBLE, false))",
+            "n_fractions": f"count_if({column} <> floor({column}))" if is_float else "0",
+            "total": f"sum({column}::DOUBLE)",
+            "units": f"sum({units})::{engine.text}",
+        }
+    if fold_column is not None:
+        column = _numbers("fold_column", fold_column, rows, ("integer", "unsigned"))
+        chosen |= {
+            "n_no_fold": f"count_if({column} IS NULL)",
+            "first": f"min({column})",
+            "last": f"max({column})",
+        }
+    selected = ", ".join(f"{sql} AS {name}" for name, sql in chosen.items())
+    groups = engine.run(
+        f"SELECT * FROM (SELECT {selected} FROM {rows.scan} GROUP BY 1) "
+        f"ORDER BY label IS NULL DESC, n DESC, label LIMIT {_SHOWN + 2}"
+    ).to_pylist()
+    n_values = sum(group["label"] is not None for group in groups)
+    if len(groups) == _SHOWN + 2:  # there may be more
+        n_values = engine.run(f"SELECT count(DISTINCT {label_sql}) AS n FROM {rows.scan}")["n"][0].as_py()
+    classes = _classes(groups, n_values, label, data_name, drop_null_labels)
+    value = _positive(classes, label, str(rows.columns[label].kind), positive)
+    is_present = any(group["label"] is value for group in classes)
+    where = [f"{label_sql} IS NOT NULL"] if len(classes) < len(groups) else []
+    in_units, units_per_row = None, 1
+    if weight is not None:
+        units_per_row = _check_weights(weight, classes)
+        in_units = f"{_units(rows.columns[weight].sql, units_per_row)}::BIGINT"
+        where.append(f"{in_units} > 0")  # a row of weight 0 is no row
+    masses = [
+        (
+            group["label"] is value,
+            group["n"] if weight is None else int(group["units"]) * units_per_row // FRACTIONS,
+        )
+        for group in classes
+    ]
+    if not any(mass for _, mass in masses):
+        raise InputError(f"all weights in {weight!r} are zero, or round to it; at least one row must count.")
+    fold: str | None = None
+    if fold_column is not None:
+        folds = _check_folds(fold_column, folds, classes)
+        fold = rows.columns[fold_column].sql
+    elif folds:
+        fold = _dealt(rows.number, folds, fold_seed)
+    return Target(
+        is_positive=f"({label_sql} = {engine.variable('positive', value)})" if is_present else "false",
+        units=in_units,
+        fold=fold and f"({fold})::INTEGER",
+        where=" WHERE " + " AND ".join(where) if where else "",
+        positive=_text(value),
+        units_per_row=units_per_row,
+        folds=folds,
+        neg=sum(mass for is_positive, mass in masses if not is_positive),
+        pos=sum(mass for is_positive, mass in masses if is_positive),
+        n_rows=sum(group["n"] for group in classes),
+    )
+
+
+def _units(column: str, units_per_row: int) -> str:
+    return f"round({column}::DOUBLE * {units_per_row})" if units_per_row > 1 else column
+
+
+def _numbers(role: str, name: str, rows: Rows, kinds: Sequence[str]) -> str:
+    column = rows.columns[name]
+    if column.kind not in kinds:
+        what = "numbers" if "float" in kinds else "whole numbers"
+        raise InputError(f"{role} {name!r} must hold {what}, got {column.type}.")
+    return column.sql
+
+
+def _classes(groups: list[Row], n_values: int, label: str, data_name: str, drop_null_labels: bool) -> list[Row]:
+    """Return the rows of each value of the label, or say why there are not one or two."""
+    n_missing = sum(group["n"] for group in groups if group["label"] is None)
+    classes = [group for group in groups if group["label"] is not None]
+    if n_missing and not drop_null_labels:
+        raise InputError(
+            f"label {label!r} is missing in {number(n_missing, 'row')}; fill them in, or leave them out with "
+            "drop_null_labels=True."
+        )
+    if not classes:
+        raise InputError(f"{data_name} has no rows" + (f" with a label in {label!r}." if n_missing else "."))
+    if n_values > 2:
+        values = ", ".join(
+            f"{short(group['label'])} in {number(group['n'], 'row')}" for group in classes[:_SHOWN]
+        )
+        more = ", ..." if n_values > _SHOWN else ""
+        raise InputError(
+            f"label {label!r} has {n_values:,} distinct values ({values}{more}); exactly two are needed, "
+            "so filter or recode it first."
+        )
+    return classes
+
+
+def _positive(classes: list[Row], label: str, kind: str, positive: Any) -> Any:
+    """Return the positive value of the label; the very object of a class, if it occurs."""
+    values = [group["label"] for group in classes]
+    shown = " and ".join(short(value) for value in sorted(values, key=str))
+    if positive is None:
+        if not all(value in (0, 1) for value in values):
+            raise InputError(
+                f"label {label!r} has the values {shown}; say which one is positive, with positive=."
+            )
+        return next((value for value in values if value == 1), 1)
+    if not isinstance(positive, str | numbers.Number | np.generic | datetime.date):
+        raise InputError(f"positive must be a value of the label, got {type(positive).__name__}.")
+    named = _text(_converted(positive, kind))
+    found = [value for value in values if _text(value) == named]
+    if not found and len(values) == 2:
+        raise InputError(f"label {label!r} has the values {shown}, and none of them is positive={positive!r}.")
+    return found[0] if found else _converted(positive, kind)
+
+
+def _converted(positive: Any, kind: str) -> Any:
+    """Return a positive value that came as text as what the label holds."""
+    if kind == "boolean" and str(positive).lower() in ("true", "false"):
+        return str(positive).lower() == "true"
+    if kind in ("integer", "unsigned", "float") and isinstance(positive, str):
+        with suppress(ValueError):
+            return float(positive)
+    return positive
+
+
+def _text(value: Any) -> str:
+    """Return a value of the label as text; 1, 1.0 and true are one."""
+    if isinstance(value, bool | np.bool_ | numbers.Real) and value == value // 1:
+        return str(int(value))  # type: ignore[arg-type]
+    return str(value)
+
+
+def _check_weights(weight: str, classes: list[Row]) -> int:
+    """Return how many units a row has: 1 if all weights are whole numbers."""
+    n_bad = sum(group["n_bad"] for group in classes)
+    if n_bad:
+        raise InputError(
+            f"weight {weight!r} is negative, missing or not a finite number in {number(n_bad, 'row')}; "
+            "weights must be 0 or more."
+        )
+    total = sum(group["total"] for group in classes)
+    if total * FRACTIONS > MAX_UNITS:
+        raise InputError(
+            f"the weights in column {weight!r} sum to {total:.3g}; at most {MAX_UNITS / FRACTIONS:.3g} are "
+            "counted exactly, so scale them down first."
+        )
+    return FRACTIONS if any(group["n_fractions"] for group in classes) else 1
+
+
+def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
+    """Return the number of folds that a column tells."""
+    n_missing = sum(group["n_no_fold"] for group in classes)
+    if n_missing:
+        raise InputError(
+            f"fold_column {fold_column!r} is missing in {number(n_missing, 'row')}; fill them in first."
+        )
+    first, last = min(group["first"] for group in classes), max(group["last"] for group in classes)
+    most = folds or MAX_FOLDS
+    if first < 0 or last >= most:
+        raise InputError(
+            f"fold_column {fold_column!r} must hold whole numbers from 0 to {most - 1:,}, "
+            f"got {first:,} to {last:,}."
+        )
+    return folds or max(2, last + 1)
+
+
+def _dealt(number: str, folds: int, seed: int) -> str:
+    """Return the fold of a row by its number: two rounds of a multiplicative generator with shifts between."""
+    mixed = f"(({number} + {1 + seed * 40692 % _PRIME}) % {_PRIME} * 48271 % {_PRIME})"
+    mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {_PRIME})"
+    return f"xor({mixed}, {mixed} >> 13) % {folds}"
+
+
+def dealt(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
+    """Return the folds of rows by their numbers: those that the query for them gives."""
+    mixed = (numbers + (1 + seed * 40692 % _PRIME)) % _PRIME * 48271 % _PRIME
+    mixed = (mixed ^ mixed >> 15) * 69621 % _PRIME
+    return ((mixed ^ mixed >> 13) % folds).astype(np.int32)

@@ -1,0 +1,1 @@
+"""Codebook + rows -> ids; training rows out of fold."""

@@ -1,0 +1,195 @@
+"""Codebook + its counts by fold -> an index of ids that no row's own label has touched; see `out_of_fold`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.index import Index
+from vocabfold.codebook.out_of_fold import other_counts, others, tail_ids
+from vocabfold.counts.counts import Counts
+from vocabfold.counts.target import dealt
+from vocabfold.errors import InputError
+from vocabfold.io.engines.duckdb import Engine
+from vocabfold.support.kernels import kernel
+
+Ids = NDArray[np.int32]
+Units = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedIndex:
+    """The values of a column, and their ids in each fold."""
+
+    places: Index  # of the values, in order
+    ids: Ids  # of the values, in folds without rows of theirs
+    starts: Units  # where the rows of each value begin in the two that follow
+    folds: Ids
+    ids_in_fold: Ids
+    others: Ids  # the id of pooled values in each fold, and last in none
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        own = (self.ids, self.starts, self.folds, self.ids_in_fold)
+        return self.places.nbytes + sum(array.nbytes for array in own)
+
+    def prepare(self, n_wanted: int) -> None:
+        """Get ready to find so many values."""
+        self.places.prepare(n_wanted)
+
+    def find(self, values: pa.Array) -> Ids:
+        """Return the place of each value, or -1."""
+        return self.places.find(values)
+
+    def resolve(self, places: Ids, folds: Ids) -> tuple[Ids, int]:
+        """Return the id of each place in a fold, or -1, and how many rows were not counted in their fold."""
+        return _resolve(places, folds, self.ids, self.starts, self.folds, self.ids_in_fold)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedStore:
+    """The values of a codebook, and their counts by fold."""
+
+    book: Codebook
+    counts: Counts
+    memory_limit: int | None
+
+    def load(self, names: Iterable[str]) -> dict[str, FoldedIndex]:
+        """Return the values of columns and their ids in memory."""
+        with Engine(self.memory_limit) as engine:
+            by_fold = self.counts.sql(engine, self.book.features[0], by_fold=True)
+            if engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py() < 2:
+                raise one_fold()
+            return {name: self._index(engine, name) for name in names}
+
+    def _index(self, engine: Engine, name: str) -> FoldedIndex:
+        column = self.book.columns[name]
+        book, by_fold = self.book.store.sql(engine, name), self.counts.sql(engine, name, by_fold=True)
+        tail = engine.table(pa.table({"id": pa.array(column.tail, pa.int32())}))
+        sums = "count(*) AS n_folds, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+        found = engine.run(
+            "SELECT b.value, b.id, CASE WHEN t.id IS NULL THEN 0 ELSE f.n_folds END AS n_folds, "
+            f"b.neg = f.neg AND b.pos = f.pos AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
+            f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {tail} t "
+            "ON b.id = t.id ORDER BY b.value NULLS FIRST"
+        )
+        if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
+            raise other_counts()
+        rest = (
+            f"SELECT f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos FROM ({by_fold}) f JOIN ({book}) b "
+            f"ON f.value IS NOT DISTINCT FROM b.value JOIN {tail} USING (id) "
+            "ORDER BY f.value NULLS FIRST, f.fold"
+        )
+        folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        for batch in engine.stream(rest):
+            folds.append(batch["fold"].to_numpy())
+            neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
+            ids_in_fold.append(tail_ids(column, neg, pos, self.book.units_per_row))
+        pool = np.zeros((2, self.counts.folds), np.int64)
+        if column.n_pooled:
+            pool = _pool(engine, self.counts, book, by_fold)
+        return FoldedIndex(
+            Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
+            np.ascontiguousarray(found["id"].to_numpy()),
+            np.append(0, np.cumsum(found["n_folds"].to_numpy())),
+            np.concatenate(folds),
+            np.concatenate(ids_in_fold),
+            others(column, pool, self.book.units_per_row),
+        )
+
+
+def _pool(engine: Engine, counts: Counts, book: str, by_fold: str) -> Units:
+    """Return the units of all pooled values in each fold, by label."""
+    found = engine.run(
+        "SELECT fold, sum(f.neg)::BIGINT AS neg, sum(f.pos)::BIGINT AS pos "
+        f"FROM ({by_fold}) f ANTI JOIN ({book}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
+    )
+    pool = np.zeros((2, counts.folds), np.int64)
+    pool[:, found["fold"].to_numpy()] = found["neg"].to_numpy(), found["pos"].to_numpy()
+    return pool
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The rows that were counted by fold, and how the fold of each is found: by a column, or by its number."""
+
+    store: FoldedStore
+    column: str | None
+    indexes: dict[str, FoldedIndex] = field(default_factory=dict)  # that are in memory
+
+    @classmethod
+    def of(cls, book: Codebook, counts: Counts, column: str | None, memory_limit: int | None) -> Folds:
+        """Return the folds of the counts that a codebook was fitted on."""
+        if not isinstance(counts, Counts):
+            raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
+        if not counts.folds:
+            raise InputError(
+                "the counts have no folds: count the rows with folds=5, say, and fit these counts."
+            )
+        if column is not None and counts.fold_column is None:
+            raise InputError(
+                f"fold_column is {column!r}, but the rows were dealt to folds by their number when they were "
+                "counted; count them with that fold_column, or leave it out."
+            )
+        same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
+        if not same or not set(book.features) <= set(counts.features):
+            raise other_counts()
+        return cls(FoldedStore(book, counts, memory_limit), counts.fold_column if column is None else column)
+
+    def check(self, fingerprints: tuple[str, ...], place: str) -> None:
+        """Refuse rows whose numbers do not tell their folds, as they are not what was counted in one go."""
+        if self.column is None and fingerprints not in self.store.counts.fingerprints:
+            raise InputError(
+                f"{place} is not what was counted in one go, and rows were dealt to folds by their number: "
+                "give the rows as they were counted, each day or shard on its own, or count them with a "
+                "fold_column."
+            )
+
+    def of_rows(self, first: int, n_rows: int, column: pa.Array | None) -> Ids:
+        """Return the folds of rows from a number on, or as a column tells."""
+        counts = self.store.counts
+        if self.column is None:
+            return dealt(np.arange(first, first + n_rows), counts.folds, counts.fold_seed)
+        assert column is not None
+        try:
+            folds = np.asarray(column.cast(pa.int64()).fill_null(-1))
+        except pa.ArrowException:
+            raise InputError(
+                f"fold_column {self.column!r} must hold whole numbers, got {column.type}."
+            ) from None
+        if folds.size and folds.max() >= counts.folds:
+            raise InputError(
+                f"fold_column {self.column!r} must hold whole numbers from 0 to {counts.folds - 1:,}, as when "
+                f"the rows were counted, got {folds.max():,}."
+            )
+        return np.asarray(np.maximum(folds, -1), np.int32)  # a row without a fold was not counted
+
+
+def one_fold() -> InputError:
+    """Say that there are no other folds."""
+    return InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
+
+
+@kernel
+def _resolve(places: Ids, folds: Ids, ids: Ids, starts: Units, row_folds: Ids, row_ids: Ids) -> tuple[Ids, int]:
+    """Return the id of each place: that of its fold, if the value has rows there; and how often it has none."""
+    found = np.empty(places.size, np.int32)
+    n_strange = 0
+    for i in range(places.size):
+        place = places[i]
+        found[i] = ids[place] if place >= 0 else -1
+        if place >= 0:
+            is_strange = starts[place] < starts[place + 1]
+            for j in range(starts[place], starts[place + 1]):
+                if row_folds[j] == folds[i]:
+                    found[i] = row_ids[j]
+                    is_strange = False
+                    break
+            n_strange += is_strange
+    return found, n_strange

@@ -1,0 +1,167 @@
+"""Rows -> Codebook and the ids of the same rows, for a model to be trained on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.counts.counting import count
+from vocabfold.encoding.transform import transform
+from vocabfold.errors import InputError
+from vocabfold.fitting.fitting import fit
+from vocabfold.fitting.settings import check_options, check_training
+from vocabfold.io.engines import spark
+from vocabfold.io.rows import files, frames
+from vocabfold.io.rows.destinations import check_out
+from vocabfold.support import checks
+
+
+def fit_transform(
+    data: Any,
+    label: str | None = None,
+    budget: int | str | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    folds: int = 5,
+    fold_seed: int = 0,
+    fold_column: str | None = None,
+    offset_ids: bool = False,
+    only_ids: bool = False,
+    overwrite: bool = True,
+    features: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    positive: Any = None,
+    weight: str | None = None,
+    drop_null_labels: bool = False,
+    preset: str | None = None,
+    memory_limit: int | str | None = None,
+    aim: str = "model",
+    method: str = "exact",
+    allocation: str = "joint",
+    smoothing: float | str | None = None,
+    min_count: int | None = None,
+    private_min: int = 30,
+    tail: int = 8,
+    unseen: str = "other",
+    epsilon: float = 0.1,
+    shards: int = 1,
+    seed: int = 0,
+) -> tuple[Codebook, Any]:
+    """Fit a codebook on rows, and encode the same rows for a model to be trained on.
+
+    No id knows the label of its row: a row of a tail is encoded by what the other folds tell of its value. So
+    the result differs from `fit(...)` followed by `transform`, on purpose; the ids are those of one codebook.
+
+    Parameters
+    ----------
+    data : path, pattern, list of paths or frame
+        As for `count`; the rows are read twice. A lazy frame is collected; a Spark frame needs a `fold_column`.
+    label : str
+        As for `count`.
+    budget : int or "auto"
+        As for `fit`.
+    out : path, optional
+        As for `Codebook.transform`; without it, data must be a frame.
+    folds : int
+        As for `count`, at least 2; a `fold_column` tells itself how many there are.
+    fold_seed, fold_column
+        As for `count`.
+    offset_ids, only_ids, overwrite
+        As for `Codebook.transform`.
+    features, exclude, positive, weight, drop_null_labels, preset, memory_limit
+        As for `count`.
+    aim, method, allocation, smoothing, private_min, tail, unseen, epsilon, shards, seed
+        As for `fit`.
+    min_count : int, optional
+        As for `fit`; by default 1, which pools none: no id knows the label of its row anyway.
+
+    Returns
+    -------
+    book : Codebook
+        For rows to come.
+    encoded : frame or Transformed
+        The rows given, with ids; what `Codebook.transform` returns.
+
+    Raises
+    ------
+    InputError
+        The rows or the options cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import vocabfold as vf
+    >>> rows = pa.table({"site": ["a", "b", "a", "c"] * 9, "click": [1, 0, 1, 1] * 9})
+    >>> book, encoded = vf.fit_transform(rows, "click", budget=10)
+    >>> book.ids("site", ["a", "b", "c"])
+    array([2, 0, 1], dtype=int32)
+    >>> encoded.schema.types
+    [DataType(int32), DataType(int64)]
+    """
+    if budget is None:
+        raise InputError("budget is missing: give a number of ids, or 'auto'.")
+    options: dict[str, Any] = {
+        "aim": aim,
+        "method": method,
+        "allocation": allocation,
+        "smoothing": smoothing,
+        "min_count": 1 if min_count is None else min_count,
+        "private_min": private_min,
+        "tail": tail,
+        "unseen": unseen,
+        "epsilon": epsilon,
+        "shards": shards,
+        "seed": seed,
+    }
+    check_options(budget, **options)
+    check_training(unseen, options["min_count"], method)
+    if fold_column is None:
+        checks.at_least("folds", folds, 2)
+    is_spark = spark.is_frame(data)
+    if is_spark and fold_column is None:
+        raise InputError(
+            "rows of a Spark frame have no number, by which they would be dealt to folds; name a column with "
+            "the fold of each row as fold_column, made from a hash of an id of the row, say."
+        )
+    if not (is_spark or files.are_paths(data) or frames.is_frame(data)):
+        raise InputError(
+            "fit_transform reads the rows twice, in their order, from files or a frame, got "
+            f"{type(data).__name__}; write it to a Parquet file first."
+        )
+    is_lazy = frames.is_lazy(data)
+    if is_lazy:
+        with frames.reading(frames.described(data)):
+            data = data.collect()
+    check_out(data, out, preset, overwrite=overwrite)
+    counts = count(
+        data,
+        label,
+        features,
+        exclude=exclude,
+        positive=positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        folds=folds if fold_column is None else 0,
+        fold_seed=fold_seed,
+        fold_column=fold_column,
+        memory_limit=memory_limit,
+    )
+    book = fit(counts, budget, **options)
+    encoded = transform(
+        book,
+        data,
+        out,
+        offset_ids=offset_ids,
+        only_ids=only_ids,
+        expect=None,
+        counts=counts,
+        fold_column=None,
+        preset=preset,
+        overwrite=overwrite,
+        memory_limit=None,
+        is_counted=True,
+    )
+    return book, encoded.lazy() if is_lazy and out is None else encoded

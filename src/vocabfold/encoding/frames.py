@@ -1,0 +1,57 @@
+"""Plan + frame -> the same kind of frame with ids; and the tables that scikit-learn's frames become."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from vocabfold.encoding.crossfit import Folds
+from vocabfold.encoding.encoder import Encoder, Ids, check_kinds, encode, fill
+from vocabfold.encoding.plan import Plan
+from vocabfold.errors import InputError
+from vocabfold.io.rows import destinations, fingerprints, frames
+from vocabfold.support import checks
+
+
+def encode_frame(plan: Plan, data: Any) -> Any:
+    """Return a frame like the one given."""
+    book = plan.book
+    destinations.check_frame(data)
+    if frames.is_lazy(data):
+        with frames.reading(frames.described(data)):
+            data = data.collect()
+        return encode_frame(plan, data).lazy()
+    place, names = frames.described(data), frames.names(data)
+    checks.known("column", book.features, names, place)
+    twice = [name for name in book.features if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{place} has the column {twice[0]!r} twice; rename one of them.")
+    table = frames.to_arrow(data, book.features)
+    check_kinds(book, table.schema, place)
+    if plan.folds:
+        known = fingerprints.of_frame(data, book.features)
+    else:
+        known = fingerprints.of_frame_like(chain(*book.fingerprints), data, book.features)
+    plan.check_rows(known, place)
+    folds = _folds_of(plan.folds, data, table.num_rows) if plan.folds else None
+    ids = encode_table(plan, table, folds, place)
+    return frames.replaced(data, ids, plan.only_ids)
+
+
+def encode_table(plan: Plan, table: pa.Table, folds: Ids | None, place: str) -> dict[str, Ids]:
+    """Return the ids of a table's rows, whose kinds were checked before; `folds` has the fold of each row."""
+    fill(plan.kept, plan.store, plan.book.features)
+    encoder = Encoder(plan.book, plan.kept, plan.offsets)
+    ids = encode(encoder, table, folds)
+    plan.check_folds(encoder.strange, table.num_rows, place)
+    return ids
+
+
+def _folds_of(folds: Folds, data: Any, n_rows: int) -> Ids:
+    """Return the fold of each row of a frame."""
+    if folds.column is None:
+        return folds.of_rows(0, n_rows, None)
+    checks.known("column", [folds.column], frames.names(data), frames.described(data))
+    return folds.of_rows(0, n_rows, frames.to_arrow(data, [folds.column]).column(0).combine_chunks())

@@ -1,0 +1,114 @@
+"""What is to be done to rows, whatever they come as: frames, files, a Spark frame, or what scikit-learn gives."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from vocabfold.codebook.codebook import BLIND, Codebook
+from vocabfold.encoding.crossfit import Folds
+from vocabfold.encoding.encoder import DIGEST, AnyIndex, AnyStore, offsets
+from vocabfold.io.rows import frames, writing
+
+OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
+_MANY_STRANGE = 0.05  # of the rows, that were not counted in their fold
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done to every table."""
+
+    book: Codebook
+    offset_ids: bool
+    offsets: Mapping[str, int]  # what is added to the ids of each column
+    only_ids: bool
+    overwrite: bool
+    folds: Folds | None = None  # of the rows, if they are those that the codebook was fitted on,
+    is_counted: bool = False  # which is certain, as they have just been counted
+
+    @classmethod
+    def of(
+        cls,
+        book: Codebook,
+        *,
+        offset_ids: bool,
+        only_ids: bool = False,
+        overwrite: bool = True,
+        folds: Folds | None = None,
+        is_counted: bool = False,
+    ) -> Plan:
+        """Return the plan that options ask for."""
+        added = offsets(book, offset_ids)
+        return cls(book, bool(offset_ids), added, only_ids, overwrite, folds, is_counted)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The columns that stay in memory."""
+        return self.folds.indexes if self.folds else self.book.indexes
+
+    @property
+    def store(self) -> AnyStore:
+        """Where the columns are loaded from."""
+        return self.folds.store if self.folds else self.book.store
+
+    def load(self, name: str) -> AnyIndex:
+        """Return the values of a column in memory, for as long as they are needed."""
+        return self.kept.get(name) or self.store.load([name])[name]
+
+    @property
+    def fold_column(self) -> str | None:
+        """The column that tells the folds of the rows."""
+        return self.folds.column if self.folds else None
+
+    @property
+    def beside(self) -> list[str]:
+        """What is needed of the rows beside the columns that are looked up."""
+        name = self.fold_column
+        return [] if name is None or name in self.book.columns else [name]
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the columns of the result, with the digest of the codebook in their metadata."""
+        names = self.book.features if self.only_ids else given.names
+        about = {DIGEST: self.book.digest.encode(), OFFSET_IDS: json.dumps(self.offset_ids).encode()}
+        fields = [
+            pa.field(name, pa.int32(), metadata=about)
+            if name in self.book.columns
+            else writing.field_of(given.field(name))
+            for name in names
+        ]
+        return pa.schema(fields, frames.metadata_of_ids(given.metadata, self.book.columns) | about)
+
+    def check_rows(self, known: tuple[str, ...], place: str) -> None:
+        """Warn if rows are looked up that the codebook was fitted on; or refuse, if they were dealt otherwise."""
+        if self.folds:
+            self.folds.check(known, place)
+        elif self.book.settings["method"] not in BLIND and self.book.knows(known):
+            warnings.warn(
+                f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
+                "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
+                "counts=) with counts by fold, or fit on older rows.",
+                stacklevel=5,
+            )
+
+    def check_folds(self, strange: Mapping[str, int], n_rows: int, place: str) -> None:
+        """Warn if many rows have values that were not counted in the fold that a column gives them.
+
+        A few may: rows without a label, or of weight 0, are not counted.
+        """
+        name = max(strange, key=lambda name: strange[name], default="")
+        if (
+            self.fold_column is not None
+            and not self.is_counted
+            and strange.get(name, 0) > _MANY_STRANGE * n_rows
+        ):
+            warnings.warn(
+                f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that was not "
+                "counted in their fold: unless these have no label, or no weight, they are other rows or their "
+                "folds have changed, and ids tell labels; give the rows and folds as they were counted.",
+                stacklevel=5,
+            )

@@ -1,0 +1,95 @@
+"""Codebook + counts by fold, on a cluster -> ids that no row's own label has touched; see `out_of_fold`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.out_of_fold import other_counts, others, tail_ids
+from vocabfold.counts.counts import Counts
+from vocabfold.counts.spark import on_spark, two_sessions
+from vocabfold.encoding.crossfit import one_fold
+from vocabfold.io.engines.spark import Cluster, Kept, hint
+
+
+class InFolds:
+    """The values of a codebook on the cluster with their counts in each fold of the rows it was fitted on."""
+
+    def __init__(self, cluster: Cluster, book: Codebook, values: str, counts: Counts) -> None:
+        self._cluster, self._book, self._counts = cluster, book, counts
+        self._table = on_spark(counts, cluster.session)
+        if self._table.session is not cluster.session:
+            raise two_sessions()
+        numbers = [book.features.index(name) if name in book.columns else -1 for name in counts.features]
+        feature = f"element_at(array({', '.join(map(str, numbers))}), feature + 1)"
+        frame = cluster.table(self._table.frame(by_fold=True))
+        self._by_fold = f"(SELECT {feature} AS feature, value, fold, neg, pos FROM {frame})"
+        self._values = values
+
+    def kept(self) -> Kept:
+        """Return feature, value, id, neg, pos, and the ids in the folds where a value has rows.
+
+        In a fold, a value of a tail has the id of its rows in all others. Values with equal counts there are
+        alike, so only these counts come to the driver.
+        """
+        known = self._table.in_folds.get(self._book)
+        if known is None:
+            self._check()
+            known = self._table.in_folds[self._book] = Kept(self._cluster.frame(self._sql()))
+        return known
+
+    def _check(self) -> None:
+        """Refuse counts all of whose rows are in one fold."""
+        found = self._cluster.run(f"SELECT count(DISTINCT fold) AS n FROM {self._by_fold} WHERE feature = 0")
+        if found["n"][0].as_py() < 2:
+            raise one_fold()
+
+    def _sql(self) -> str:
+        book, cluster = self._book, self._cluster
+        of_tails = [(i, id) for i, column in enumerate(book.columns.values()) for id in column.tail]
+        tails = pa.table({"feature": _ints(i for i, _ in of_tails), "id": _ints(id for _, id in of_tails)})
+        rest = (
+            f"(SELECT {hint(t=tails)} f.feature, f.value, f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos"
+            f" FROM {self._by_fold} f JOIN {self._values} b ON f.feature = b.feature AND f.value <=> b.value "
+            f"JOIN {cluster.table(tails)} t ON b.feature = t.feature AND b.id = t.id)"
+        )
+        found = cluster.run(f"SELECT DISTINCT feature, neg, pos FROM {rest}")
+        features, neg, pos = (found[name].to_numpy() for name in ("feature", "neg", "pos"))
+        if neg.size and min(neg.min(), pos.min()) < 0:
+            raise other_counts()
+        ids = np.zeros(features.size, np.int32)
+        for i, column in enumerate(book.columns.values()):
+            mine = features == i
+            ids[mine] = tail_ids(column, neg[mine], pos[mine], book.units_per_row)
+        pairs = found.append_column("id", pa.array(ids))
+        folds = (
+            f"(SELECT {hint(p=pairs)} r.feature, r.value, map_from_entries(collect_list(struct(r.fold, p.id))) "
+            f"AS folds FROM {rest} r JOIN {cluster.table(pairs)} p "
+            "ON r.feature = p.feature AND r.neg = p.neg AND r.pos = p.pos GROUP BY r.feature, r.value)"
+        )
+        return (
+            f"SELECT b.*, f.folds FROM {self._values} b LEFT JOIN {folds} f "
+            "ON b.feature = f.feature AND b.value <=> f.value SORT BY b.feature"
+        )
+
+    def pools(self) -> dict[str, NDArray[np.int32]]:
+        """Return the ids of pooled values of each column in each fold, and last in none."""
+        book = self._book
+        pools = {name: np.zeros((2, self._counts.folds), np.int64) for name in book.features}
+        if any(column.n_pooled and column.other in column.tail for column in book.columns.values()):
+            found = self._cluster.run(
+                "SELECT feature, fold, CAST(sum(neg) AS BIGINT) AS neg, CAST(sum(pos) AS BIGINT) AS pos FROM "
+                f"{self._by_fold} f ANTI JOIN {self._values} b ON f.feature = b.feature AND f.value <=> b.value"
+                " WHERE feature >= 0 GROUP BY feature, fold"
+            )
+            for row in found.to_pylist():
+                pools[book.features[row["feature"]]][:, row["fold"]] = row["neg"], row["pos"]
+        return {name: others(book.columns[name], pool, book.units_per_row) for name, pool in pools.items()}
+
+
+def _ints(numbers: Iterable[int]) -> pa.Array:
+    return pa.array(list(numbers), pa.int32())

@@ -1,1 +1,0 @@
-"""Where rows are read and SQL text runs."""

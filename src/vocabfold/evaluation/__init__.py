@@ -1,0 +1,1 @@
+"""What a codebook is worth: on new rows, at other budgets, against other methods."""

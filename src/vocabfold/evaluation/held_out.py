@@ -1,0 +1,216 @@
+"""Codebook + rows that it was not fitted on -> what its ids tell about them.
+
+What a codebook keeps of the rows it was fitted on says how good the fold is, and nothing about new rows. Here
+new rows are counted by value, joined with the codebook, and judged by the rates that its ids had at fit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.out_of_fold import gained
+from vocabfold.counts.counting import count
+from vocabfold.counts.counts import Counts
+from vocabfold.encoding.encoder import check_kinds, check_values
+from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
+from vocabfold.folding.curve import order
+from vocabfold.io.engines.duckdb import Engine, parse_memory
+from vocabfold.io.engines.kinds import KINDS
+from vocabfold.io.rows import files
+from vocabfold.io.rows.opening import opened
+from vocabfold.support import checks
+from vocabfold.support.progress import track
+
+_NORMAL = 1.96  # standard errors on either side that hold 95 % of all cases
+
+Floats = NDArray[np.float64]
+
+
+def evaluate(book: Codebook, data: Any, label: str | None, **options: Any) -> Evaluation:
+    """Judge a codebook by rows that it was not fitted on; see `Codebook.evaluate`."""
+    return judge(book, *count_new(book, data, label, **options))
+
+
+def count_new(
+    book: Codebook,
+    data: Any,
+    label: str | None,
+    *,
+    positive: Any,
+    weight: str | None,
+    drop_null_labels: bool,
+    preset: str | None,
+    memory_limit: int | str | None,
+) -> tuple[Counts, str]:
+    """Count new rows by the values of the codebook's columns; also return what they are called."""
+    limit = parse_memory(memory_limit) or book.memory_limit
+    with opened(data, preset, limit) as (_, found):
+        place = found.name
+        checks.known("column", book.features, found.names, found.place)
+        if files.are_paths(data) and not found.is_text:
+            check_values(book, found.stream(book.features, {}, False).schema, place)
+    counts = count(
+        data,
+        book.label if label is None else label,
+        list(book.features),
+        positive=book.positive if positive is None else positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        memory_limit=limit,
+        _texts=[name for name, column in book.columns.items() if column.kind == "text"],
+    )
+    kinds = [
+        (name, KINDS[kind].arrow if kind != "missing" else pa.null()) for name, kind in counts.kinds.items()
+    ]
+    check_kinds(book, pa.schema(kinds), place)
+    return counts, place
+
+
+def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
+    """Judge a codebook by the counts of new rows."""
+    base = book.pos / (book.neg + book.pos)
+    columns = {}
+    with Engine(counts.memory_limit) as engine:
+        for name in track(book.features, "evaluating", engine.progress):
+            at_fit, once, pooled = _at_fit(engine, book, name)
+            now, shares = _now(engine, book, counts, name)
+            expected = (once.sum() + pooled) / at_fit.sum()
+            shares = np.append(shares, expected)
+            columns[name] = _judged(book.columns[name], base, at_fit, once, now, shares, counts.units_per_row)
+    warnings = []
+    is_fitted = any(book.knows(read) for read in counts.fingerprints)
+    if is_fitted:
+        warnings.append(f"{place} seems to be what the codebook was fitted on: evaluate it on other rows.")
+    for name, column in columns.items():
+        warnings += warnings_of(book, name, column)
+    rate = counts.pos / (counts.neg + counts.pos)
+    return Evaluation(columns, counts.rows, rate, base, is_fitted, tuple(warnings))
+
+
+def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, float]:
+    """Return the rows of each id at fit by label, pooled ones included; of values seen once; of pooled ones."""
+    column = book.columns[name]
+    once = f"sum(neg + pos) FILTER (neg + pos <= {book.units_per_row})"
+    found = engine.run(
+        f"SELECT id, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, coalesce({once}, 0)::BIGINT AS once "
+        f"FROM ({book.store.sql(engine, name)}) GROUP BY id"
+    )
+    units = np.zeros((3, column.size), np.int64)
+    for side, sums in zip(("neg", "pos", "once"), units, strict=True):
+        sums[found["id"].to_numpy()] = found[side].to_numpy()
+    pooled = [book.neg - units[0].sum(), book.pos - units[1].sum()]
+    units[:2, column.other] += pooled
+    rows = units / book.units_per_row
+    return rows[:2], rows[2], sum(pooled) / book.units_per_row
+
+
+def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDArray[np.int64], Floats]:
+    """Return the units of each id in the new rows, by label, and the shares unseen, rare and missing."""
+    column = book.columns[name]
+    few = book.settings["private_min"] * book.units_per_row
+    found = engine.run(
+        f"SELECT coalesce(b.id, {column.other}) AS id, b.id IS NULL AS is_unseen, "
+        f"coalesce(b.neg + b.pos < {few}, false) AS is_rare, c.value IS NULL AS is_missing, "
+        "sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
+        f"FROM ({counts.sql(engine, name)}) c "
+        f"LEFT JOIN ({book.store.sql(engine, name)}) b ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
+    )
+    units = np.zeros((2, column.size), np.int64)
+    ids = found["id"].to_numpy()
+    sides = [found[side].to_numpy() for side in ("neg", "pos")]
+    for sums, side in zip(units, sides, strict=True):
+        np.add.at(sums, ids, side)
+    marks = [np.asarray(found[mark]) for mark in ("is_unseen", "is_rare", "is_missing")]
+    rows = sides[0] + sides[1]
+    return units, np.array([rows[mark].sum() for mark in marks]) / rows.sum()
+
+
+def _judged(
+    column: BookColumn,
+    base: float,
+    at_fit: Floats,
+    once: Floats,
+    units: NDArray[np.int64],
+    shares: Floats,
+    units_per_row: int,
+) -> ColumnEvaluation:
+    """Return the figures of one column."""
+    now = units / units_per_row
+    rows_at_fit, rows = at_fit.sum(axis=0), now.sum(axis=0)
+    rates = hedged(np.asarray(column.rates), rows_at_fit, base, column.strength)
+    n = rows.sum()
+    ones, zeros = np.ones(rates.size), np.zeros(rates.size)
+    gains = np.array(
+        [gained(rates, base, ones, zeros), gained(rates, base, zeros, ones)]
+    )  # of a row of each label
+    gain, squares = float((now * gains).sum() / n), float((now * gains**2).sum() / n)
+    # As many new rows have values that were never seen as old ones had values seen once (good1953).
+    expected = rows_at_fit - once
+    expected[column.other] += once.sum()
+    has_rows = rows > 0
+    rate_now = np.divide(now[1], rows, out=np.full(rates.size, np.nan), where=has_rows)
+    low, high = interval(now[1], rows)
+    # The rate at fit is an estimate, too: of so many rows, its own error.
+    spread = np.sqrt(rates * (1 - rates) * (1 / np.maximum(rows, 1) + 1 / np.maximum(rows_at_fit, 1)))
+    off = np.abs(rate_now - rates) > _NORMAL * np.maximum(spread, 1e-12)
+    shift = np.abs(rate_now - rates)
+    return ColumnEvaluation(
+        kept=column.information,
+        out_of_fold=column.gain,
+        information=order(units[0], units[1]).total,
+        gain=gain,
+        error=math.sqrt(max(0.0, squares - gain * gain) / max(n - 1, 1)),
+        unseen=float(shares[0]),
+        rare=float(shares[1]),
+        missing=float(shares[2]),
+        expected_unseen=float(shares[3]),
+        drift=_drift(expected, rows),
+        miscalibration=float((rows[has_rows] @ shift[has_rows]) / n),
+        n_off=int(np.count_nonzero(off[has_rows])),
+        ids=pa.table(
+            {
+                "id": np.arange(rates.size, dtype=np.int32),
+                "rows_at_fit": rows_at_fit,
+                "rate_at_fit": rates,
+                "rows": rows,
+                "rate": pa.array(rate_now, from_pandas=True),
+                "low": low,
+                "high": high,
+            }
+        ),
+    )
+
+
+def hedged(rates: Floats, rows: Floats, base: float, strength: float) -> Floats:
+    """Return the rates by which ids of so many rows at fit predict new ones."""
+    if math.isinf(strength):
+        return np.full(rates.size, base)  # all alike, up to rounding
+    if strength > 0:
+        return rates
+    return (rates * rows + base) / (rows + 1)  # a row more: a rate of 0 or 1 would cost infinitely much
+
+
+def interval(pos: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return the 95 % interval of each rate (wilson1927); without rows, it is all of 0 to 1."""
+    weight = rows + _NORMAL**2
+    middle = (pos + _NORMAL**2 / 2) / weight
+    half = (
+        _NORMAL
+        / weight
+        * np.sqrt(pos * np.divide(rows - pos, rows, out=np.zeros(rows.size), where=rows > 0) + _NORMAL**2 / 4)
+    )
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+
+
+def _drift(rows_at_fit: Floats, rows: Floats) -> float:
+    """Return the population stability index; half a row more for each id, as none of them may be empty."""
+    shares = [(side + 0.5) / (side.sum() + 0.5 * side.size) for side in (rows_at_fit, rows)]
+    return float((shares[1] - shares[0]) @ np.log(shares[1] / shares[0]))

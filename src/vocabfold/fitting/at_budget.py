@@ -1,0 +1,80 @@
+"""Pairs + settings -> the columns of a codebook at one budget.
+
+The optimiser needs no values: it works on the table {(neg, pos): how many values}, which is small however many
+values there are, and values with equal counts share an id. Only values that get an id of their own are looked
+at one by one, and they are no more than the budget. So other budgets cost little once the pairs are there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.stores import Built
+from vocabfold.counts.counts import Counts
+from vocabfold.fitting.by_rate import Frequent, build_rates
+from vocabfold.fitting.by_value import build_values
+from vocabfold.fitting.pairs import Pairs
+from vocabfold.fitting.settings import AUTO
+from vocabfold.fitting.split import Split, split
+from vocabfold.folding.allocation import BY_VALUE
+from vocabfold.folding.curve import Curve
+from vocabfold.folding.results import Fold
+from vocabfold.io.engines.duckdb import Engine
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The columns at one budget, who is private, and what they keep and could keep in the masses folded."""
+
+    built: dict[str, Built]
+    split: Split
+    kept: float
+    gap: float
+
+
+def pairs_of(engine: Engine, counts: Counts, settings: Mapping[str, Any]) -> dict[str, Pairs]:
+    """Return the pairs of all columns."""
+    min_count, smoothing = settings["min_count"], settings["smoothing"]
+    return {name: Pairs.of(counts, table, min_count, smoothing) for name, table in counts.pairs(engine)}
+
+
+def solve(
+    engine: Engine, counts: Counts, pairs: Mapping[str, Pairs], settings: Mapping[str, Any], frequent: Frequent
+) -> Solved:
+    """Fold all columns as the settings of a codebook say."""
+    is_own, budget = settings["unseen"] == "own", settings["budget"]
+    if settings["aim"] == "model":
+        least = max(settings["private_min"], settings["min_count"])
+        n_ids = None if budget == AUTO else int(budget)
+        ids = split(pairs, n_ids, least, settings["tail"], is_own)
+    else:
+        ids = Split.of_information(int(budget) - is_own * len(pairs), is_own)
+    curves = _curves(pairs, ids)
+    folds: Mapping[str, Fold] = {}
+    if settings["method"] in BY_VALUE:
+        built, gap = build_values(engine, counts, pairs, curves, ids, settings)
+    else:
+        built, folds, gap = build_rates(engine, counts, pairs, curves, ids, settings, frequent)
+    kept = (_kept(pairs[name], one.column, folds.get(name), is_own) for name, one in built.items())
+    return Solved(built, ids, math.fsum(kept), gap)
+
+
+def _curves(pairs: Mapping[str, Pairs], ids: Split) -> dict[str, Curve]:
+    """Build a curve for every column that has values to fold: its tail, and its pool, if not kept apart."""
+    curves = {}
+    for name, of_column in pairs.items():
+        tail, with_pool = ids.tail(of_column), ids.has_pool(of_column)
+        if with_pool or tail.any():
+            curves[name] = of_column.curve(tail, with_pool)
+    return curves
+
+
+def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None, is_apart: bool) -> float:
+    """Return what a column keeps in the masses that were folded, per row."""
+    if pairs.is_plain or fold is None:
+        return column.information
+    return fold.information * (1 - is_apart * sum(pairs.pool) / pairs.n_units)

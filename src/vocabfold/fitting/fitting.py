@@ -1,0 +1,180 @@
+"""Counts -> Codebook: the steps in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.out_of_fold import gain
+from vocabfold.codebook.spark import SparkStore
+from vocabfold.codebook.stores import FittedStore
+from vocabfold.counts.counts import Counts
+from vocabfold.counts.units import in_rows
+from vocabfold.errors import InputError
+from vocabfold.fitting.at_budget import pairs_of, solve
+from vocabfold.fitting.by_rate import Frequent
+from vocabfold.fitting.settings import AUTO, check_options, defaults_of
+from vocabfold.io.engines.duckdb import DUCKDB, Engine
+from vocabfold.io.engines.spark import SPARK
+from vocabfold.support import checks
+
+_STORES: Mapping[str, Callable[..., FittedStore | SparkStore]] = {DUCKDB: FittedStore, SPARK: SparkStore}
+
+
+def fit(
+    counts: Counts,
+    budget: int | str,
+    *,
+    aim: str = "model",
+    method: str = "exact",
+    allocation: str = "joint",
+    smoothing: float | str | None = None,
+    min_count: int | None = None,
+    private_min: int = 30,
+    tail: int = 8,
+    unseen: str = "other",
+    epsilon: float = 0.1,
+    shards: int = 1,
+    seed: int = 0,
+) -> Codebook:
+    """Fold all columns of the counts into at most `budget` ids, and return the codebook.
+
+    Parameters
+    ----------
+    counts : Counts
+        From `count` or `load_counts`; rows of both classes are needed.
+    budget : int or "auto"
+        Ids in all, at least one per column (two with unseen="own"). "auto", for aim="model": every value with
+        `private_min` rows has an id of its own, and each id of a tail pays for itself.
+    aim : {"model", "information"}
+        "model": ids for a model to learn from. Values with many rows keep ids of their own; all others of a
+        column, its tail, are folded by their rates, with chance taken into account. "information": the paper's
+        objective, the fold that keeps the most information about the label in the rows that were counted.
+    method, allocation, epsilon, shards, seed
+        As for `fold_table`; with aim="model" they fold the tails. "frequency", "selection" and "hashing", which
+        do not fold by rate, are for aim="information"; "hashing" hashes the values themselves.
+    smoothing : float or "auto", optional
+        How many rows at the overall rate each value is credited with. "auto", the default with aim="model": as
+        many as the column's counts are most likely with. 0, the default with aim="information": none.
+    min_count : int, optional
+        Values with fewer rows than this (by weight) are pooled as `other`: with aim="model" an id of its own,
+        with aim="information" folded like any value. By default 20 with aim="model", as a codebook is often
+        applied to the rows that it was fitted on, and 1, which pools none, with aim="information".
+    private_min : int
+        With aim="model": the fewest rows that earn a value an id of its own, budget permitting.
+    tail : int
+        With aim="model": ids for each column that has a tail, on average; at most half of the budget.
+    unseen : {"other", "own", "error"}
+        What values get that are not in the codebook. "other": the id of the pool, or, if nothing was pooled,
+        the id whose rates are around the overall rate. "own": in every column an id of their own, the last one,
+        which counts in the budget. "error": asking for them is an error.
+
+    Returns
+    -------
+    Codebook
+
+    Raises
+    ------
+    InputError
+        The counts or the options cannot be used.
+
+    Notes
+    -----
+    The id of a rare value tells its labels: a model trained on the rows that were counted would trust it too
+    much. `fit_transform` encodes such rows without their own labels; or fit on older rows than those the model
+    sees.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import vocabfold as vf
+    >>> rows = pa.table({"site": ["a", "b", "a", "c"] * 9, "click": [1, 0, 1, 1] * 9})
+    >>> book = vf.fit(vf.count(rows, "click"), budget=2, aim="information")
+    >>> book
+    Codebook(1 column, budget 2: 3 values -> 2 ids: 100 % of 0.5623 nats kept, loss 0, gap 0)
+      site  3 values -> 2 ids: 100 % of 0.5623 nats kept, loss 0, gap 0
+    >>> book.ids("site", ["a", "b", "unknown"])
+    array([1, 0, 1], dtype=int32)
+    """
+    if not isinstance(counts, Counts):
+        raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
+    check_options(
+        budget,
+        aim=aim,
+        method=method,
+        allocation=allocation,
+        smoothing=smoothing,
+        min_count=min_count,
+        private_min=private_min,
+        tail=tail,
+        unseen=unseen,
+        epsilon=epsilon,
+        shards=shards,
+        seed=seed,
+    )
+    _check_counts(counts, budget, unseen)
+    is_model, defaults = aim == "model", defaults_of(aim)
+    if smoothing is None:
+        smoothing = defaults["smoothing"]
+    if min_count is None:
+        min_count = defaults["min_count"]
+    settings = {
+        "aim": aim,
+        "method": method,
+        "allocation": allocation,
+        "budget": budget if budget == AUTO else int(budget),
+        "smoothing": smoothing if smoothing in (AUTO, 0) else float(smoothing),
+        "min_count": int(min_count),
+        "private_min": int(private_min),
+        "private_from": None,  # rows: as the budget allows
+        "tail": int(tail),
+        "unseen": unseen,
+        "epsilon": float(epsilon),
+        "shards": int(shards),
+        "seed": int(seed),
+    }
+    with Engine(counts.memory_limit) as engine:
+        pairs = pairs_of(engine, counts, settings)
+        solved = solve(engine, counts, pairs, settings, Frequent(counts))
+        built, ids = solved.built, solved.split
+        store = _STORES[counts.engine](counts, built)
+        columns = {name: of_column.column for name, of_column in built.items()}
+        if counts.folds:
+            for name, found in store.by_fold(engine):
+                columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
+    if is_model:
+        columns = {name: replace(column, gap=None) for name, column in columns.items()}
+    private_from = in_rows(ids.least, counts.units_per_row) if ids.has_private else None
+    return Codebook(
+        columns=columns,
+        gap=None if is_model else solved.gap,
+        bound=None if is_model else solved.kept + solved.gap,
+        settings=settings | {"private_from": private_from},
+        label=counts.label,
+        positive=counts.positive,
+        units_per_row=counts.units_per_row,
+        neg=counts.neg,
+        pos=counts.pos,
+        store=store,
+        sources=counts.sources,
+        fingerprints=counts.fingerprints,
+        memory_limit=counts.memory_limit,
+        left_out=counts.left_out,
+    )
+
+
+def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
+    """Refuse counts that cannot be fitted, and a budget that is too small for them."""
+    n_columns = len(counts.features)
+    least, why = n_columns, " (one id per column)"
+    if unseen == "own":
+        least, why = 2 * n_columns, " (two ids per column with unseen='own')"
+    if budget != AUTO:
+        checks.at_least("budget", budget, least, why)  # type: ignore[arg-type]
+    for side, name in ((counts.neg, "negative"), (counts.pos, "positive")):
+        if not side:
+            raise InputError(
+                f"no row has a {name} label ({counts.label!r}, positive is {counts.positive!r}); "
+                "both classes are needed to fit."
+            )

@@ -1,0 +1,214 @@
+"""Curves + budget -> sizes and cuts, for every method but `exact`, which splits the budget and folds at once.
+
+`joint` asks all columns at once. `greedy`, `stochastic`, `threshold` and `agglomerative` make a list of cuts
+with their gains for each column, and the cuts that gain most are taken, as the paper does; `frequency` and
+`selection` take the values with the highest scores. `uniform` and `information` (the paper's MI allocation, in
+proportion to I(X;C)) split the budget beforehand; what a column cannot use goes to columns that can.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabfold.errors import InputError
+from vocabfold.folding.curve import Curve
+from vocabfold.folding.solve import baselines, dynamic
+from vocabfold.folding.solve.cut_tree import Gains
+from vocabfold.folding.solve.greedy import greedy, stochastic
+from vocabfold.folding.solve.threshold import threshold
+from vocabfold.support import checks, notes
+
+Ints = NDArray[np.int64]
+Cuts = Ints
+Floats = NDArray[np.float64]
+Score = Callable[[Ints, Ints, int, int], Floats]
+"""From the counts of values, and those of all of them, to how good each is to choose."""
+CutShards = Callable[[Sequence[Curve], Sequence[float], int, float, int], list[Gains]]
+"""What `threshold` does: from curves, their rows, cuts, epsilon and shards to the cuts of each and their gains."""
+
+_OF_SIZE: dict[str, Callable[[Curve, int], Cuts]] = {
+    "dynamic": dynamic.solve,
+    "divisive": baselines.divisive,
+    "bucketing": baselines.bucketing,
+}
+SCORES: dict[str, Score] = {"frequency": baselines.frequency, "selection": baselines.selection}
+OPTIMAL = ("exact", "dynamic")
+BY_GAIN = ("greedy", "stochastic", "threshold", "agglomerative")
+BY_VALUE = (*SCORES, "hashing")
+METHODS = tuple(dict.fromkeys((*OPTIMAL, *BY_GAIN, *_OF_SIZE, *BY_VALUE)))
+NOT_JOINT = tuple(method for method in METHODS if method not in (*OPTIMAL, *BY_GAIN, *SCORES))
+ALLOCATIONS = ("joint", "uniform", "information")
+_OF_BUCKETS = ("bucketing", "hashing")  # which may use any number of them, empty or not
+_MOST_BUCKETS = 2**40  # more would hold no more
+_LEAST_EPSILON = 1e-9  # by which thresholds can be seen to fall
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What `stochastic` and `threshold` are told."""
+
+    epsilon: float = 0.1
+    shards: int = 1
+    seed: int = 0
+    cut_shards: CutShards = threshold
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
+        if not (is_number and _LEAST_EPSILON <= self.epsilon < 1):
+            raise InputError(
+                f"epsilon must be a number below 1, and {_LEAST_EPSILON} at least, got {self.epsilon!r}."
+            )
+        checks.at_least("shards", self.shards, 1)
+        checks.at_least("seed", self.seed, 0)
+
+    def check_shards(self, n_rates: Sequence[int], budget: int) -> None:
+        """Refuse more shards of all columns than ids, and warn if the cuts between them may cost too much."""
+        n_shards = sum(min(self.shards, rates) for rates in n_rates)
+        if n_shards > budget:
+            raise InputError(
+                f"shards must be fewer: {self.shards:,} per column make {n_shards:,} with an id each, and "
+                f"there are {budget:,} ids to fold into; give fewer shards, or more ids."
+            )
+        if len(n_rates) < n_shards < sum(n_rates):
+            self._warn(n_shards, budget)
+
+    def check_shards_of_each(self, n_rates: Sequence[int], sizes: Sequence[int]) -> None:
+        """Warn so of the column where they are most of its ids, if each has a size of its own."""
+        parts = [
+            (min(self.shards, size), size)
+            for rates, size in zip(n_rates, sizes, strict=True)
+            if 1 < min(self.shards, size) < rates
+        ]
+        if parts:
+            self._warn(*max(parts, key=lambda part: part[0] / part[1]))
+
+    def _warn(self, n_shards: int, n_ids: int) -> None:
+        epsilon = float(self.epsilon)
+        if n_shards > epsilon * n_ids:
+            notes.warn(
+                f"{n_shards:,} shards are more than epsilon x ids = {epsilon:g} x {n_ids:,}: method "
+                "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
+                "good the result is; give fewer shards.",
+                stacklevel=6,
+            )
+
+
+def check_method(method: str, allocation: str) -> None:
+    """Refuse a method or an allocation that does not exist, or not together."""
+    checks.choice("method", method, METHODS)
+    checks.choice("allocation", allocation, ALLOCATIONS)
+    if allocation == "joint" and method in NOT_JOINT:
+        raise InputError(
+            f"method {method!r} has no joint allocation, as it does not tell what one more id is worth; give "
+            "allocation='uniform' or allocation='information'."
+        )
+
+
+def joint_cuts(
+    curves: Sequence[Curve], rows: Sequence[float], budget: int, method: str, tuning: Tuning
+) -> list[Cuts]:
+    """Cut all curves by one of the methods that know gains; these are per so many rows of each curve."""
+    lists = _gains(curves, rows, budget - len(curves), method, tuning)
+    scores = [gains / of_curve for (_, gains), of_curve in zip(lists, rows, strict=True)]
+    taken = best(scores, budget - len(curves))
+    return [np.sort(cuts[chosen > 0]) for (cuts, _), chosen in zip(lists, taken, strict=True)]
+
+
+def _gains(
+    curves: Sequence[Curve], rows: Sequence[float], n_cuts: int, method: str, tuning: Tuning
+) -> list[Gains]:
+    epsilon = float(tuning.epsilon)
+    if method == "greedy":
+        return [greedy(curve, n_cuts) for curve in curves]
+    if method == "stochastic":
+        return [stochastic(curve, n_cuts, epsilon, np.random.default_rng(tuning.seed)) for curve in curves]
+    if method == "threshold":
+        return tuning.cut_shards(curves, rows, n_cuts, epsilon, tuning.shards)
+    assert method == "agglomerative", method
+    return [baselines.agglomerative(curve) for curve in curves]
+
+
+def cuts_of_size(curve: Curve, size: int, method: str, tuning: Tuning) -> Cuts:
+    """Cut one curve by any method that does; into no more shards than it has ids."""
+    if method in BY_GAIN:
+        own = replace(tuning, shards=min(tuning.shards, size))
+        return joint_cuts([curve], [curve.rows], size, method, own)[0]
+    return _OF_SIZE[method](curve, size)
+
+
+def all_but_one(scores: Floats, copies: Ints) -> Ints:
+    """Leave out one copy of the lowest score, of equal ones the last: all that may be left in the end."""
+    there = np.flatnonzero(copies)[::-1]
+    result = copies.copy()
+    result[there[np.argmin(scores[there])]] -= 1
+    return result
+
+
+def best(scores: Sequence[Floats], n: int, copies: Sequence[Ints] | None = None) -> list[Ints]:
+    """Return how many copies of each item are among the n with the highest scores; of equal ones the first."""
+    lengths = np.cumsum([of_one.size for of_one in scores])[:-1]
+    every = np.concatenate(scores)
+    n_copies = np.ones(every.size, np.int64) if copies is None else np.concatenate(copies)
+    n = min(n, int(n_copies.sum()))
+    there = np.flatnonzero(n_copies)
+    if n < there.size:  # each has one copy at least, so there is no need to sort all of them
+        there = there[every[there] >= np.partition(every[there], -n)[-n]] if n else there[:0]
+    by_score = there[np.argsort(-every[there], kind="stable")]
+    before = np.cumsum(n_copies[by_score]) - n_copies[by_score]
+    taken = np.zeros_like(n_copies)
+    taken[by_score] = np.clip(n - before, 0, n_copies[by_score])
+    return np.split(taken, lengths)
+
+
+def sizes_by_score(
+    scores: Sequence[Floats],
+    copies: Sequence[Ints],
+    limits: Sequence[int],
+    informations: Sequence[float],
+    budget: int,
+    allocation: str,
+) -> list[int]:
+    """Split a budget over columns of which the values with the highest scores get an id each, all others one.
+
+    The copies are how many values of each score may be chosen; the limits, how many ids a column can use.
+    """
+    if allocation == "joint":
+        return [int(taken.sum()) + 1 for taken in best(scores, budget - len(scores), copies)]
+    return share(limits, informations, budget, allocation)
+
+
+def share(
+    limits: Sequence[int], informations: Sequence[float], budget: int, allocation: str, method: str = "exact"
+) -> list[int]:
+    """Split a budget evenly, or in proportion to the informations; each gets one id at least, none too many."""
+    if method in _OF_BUCKETS:
+        limits = [min(budget, _MOST_BUCKETS)] * len(limits)
+    if allocation == "uniform" or not any(informations):
+        return _share([1.0] * len(limits), limits, budget)
+    # What the others cannot use may go to a column that tells nothing.
+    return _share([max(told, 1e-12 * max(informations)) for told in informations], limits, budget)
+
+
+def _share(weights: Sequence[float], limits: Sequence[int], budget: int) -> list[int]:
+    """Split the budget in proportion to the weights, within 1 and the limits, and spend it if they allow.
+
+    The level that spends it is found by bisection; what rounding down leaves goes to the largest fractions,
+    and among equal ones to the first columns.
+    """
+    weight, limit = np.asarray(weights, float), np.asarray(limits)
+    budget = min(budget, int(limit.sum()))
+    low, high = 0.0, budget / weight.min()
+    while low < (middle := (low + high) / 2) < high:
+        if np.floor(np.clip(middle * weight, 1, limit)).sum() > budget:
+            high = middle
+        else:
+            low = middle
+    share = np.clip(low * weight, 1, limit)
+    sizes = np.floor(share).astype(np.int64)
+    hungry = np.flatnonzero(sizes < limit)
+    by_fraction = hungry[np.argsort(sizes[hungry] - share[hungry], kind="stable")]
+    sizes[by_fraction[: budget - sizes.sum()]] += 1
+    return [int(size) for size in sizes]

@@ -1,0 +1,1 @@
+"""The command line and scikit-learn; `vocabfold.spark` is the third."""

@@ -1,0 +1,371 @@
+"""Results -> what the command line prints: aligned columns for people, or JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.counts.counts import Counts
+from vocabfold.errors import InputError, printable
+from vocabfold.folding.printing import share_kept, shown_gap
+from vocabfold.interfaces.cli.options import in_options
+from vocabfold.io.engines.kinds import KINDS, from_text
+from vocabfold.support.checks import number
+from vocabfold.support.wording import aligned
+
+if TYPE_CHECKING:  # for what is shown alone, the steps are not loaded
+    from vocabfold.encoding.files import Transformed
+    from vocabfold.evaluation.comparison import Comparison
+    from vocabfold.evaluation.results import Evaluation
+
+_MAX_NAMED = 20  # columns in a note
+_MAX_WIDTH = 60  # characters of a cell
+_TEXTS = (
+    "column",
+    "kind",
+    "examples",
+    "method",
+    "allocation",
+    "note",
+)  # the heads of columns that hold no numbers
+
+
+def line(text: str) -> None:
+    """Print a line of a result; if nobody reads it any more, that is no error."""
+    try:
+        print(text, flush=True)  # noqa: T201
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print aligned columns: texts to the left, numbers to the right."""
+    for text in aligned(heads, rows, _TEXTS):
+        line(text)
+
+
+def shown(text: str) -> str:
+    """Return a name or value for a terminal: in one line, not too long, and without its control characters."""
+    plain = printable(text)
+    return plain if len(plain) <= _MAX_WIDTH else plain[: _MAX_WIDTH - 1] + "…"
+
+
+def machine(result: dict[str, Any]) -> None:
+    """Print JSON, in which characters that a terminal would obey are escaped."""
+    text = json.dumps(_in_json(result), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    line("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
+
+
+def left_out(names: Sequence[str]) -> None:
+    """Say which columns were not folded because nobody named them."""
+    if names:
+        listed = ", ".join(shown(name) for name in names[:_MAX_NAMED]) + ", ..." * (len(names) > _MAX_NAMED)
+        sys.stderr.write(f"note: not text, so left as they are: {listed} (to fold them, name all --features)\n")
+
+
+def counts(path: str, counted: Counts, as_json: bool) -> None:
+    """Print what was counted."""
+    n_values = counted.n_values
+    if as_json:
+        columns = {name: {"kind": kind, "values": n_values[name]} for name, kind in counted.kinds.items()}
+        about = {"label": counted.label, "positive": counted.positive, "folds": counted.folds}
+        rows = {"rows": counted.rows, "positive_rows": counted.positive_rows}
+        machine({"counts": path, **rows, **about, "columns": columns})
+        return
+    table(
+        ["column", "kind", "values"],
+        [[shown(name), kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
+    )
+    share = f"{100 * counted.positive_rows / counted.rows:.1f} % with {counted.label} = {counted.positive}"
+    line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {printable(path)}")
+
+
+def book(path: str, found: Codebook, as_json: bool, written: Transformed | None = None) -> None:
+    """Print what a codebook keeps, by column and in all; and the rows that were encoded with it."""
+    left_out(found.left_out)
+    if as_json:
+        paths = {} if written is None else {"train_out": [str(file) for file in written.paths]}
+        machine({"codebook": path, **_facts(found), **paths})
+        return
+    is_model = found.settings["aim"] == "model"
+    heads: dict[str, Callable[[Any], str]] = {"values": lambda column: f"{column.n_values:,}"}
+    if found.n_pooled:
+        heads["pooled"] = lambda column: f"{column.n_pooled:,}"
+    if is_model or found.n_private:
+        heads["private"] = lambda column: f"{column.n_private:,}"
+    if not is_model:
+        heads["rates"] = lambda column: f"{column.n_rates:,}"
+    heads |= {
+        "ids": lambda column: f"{column.size:,}",
+        "nats": lambda column: f"{column.information:.4g}",
+        "kept": share_kept,
+    }
+    if not is_model:
+        heads["loss"] = lambda column: f"{column.loss:.2g}"
+    if found.gain is not None:
+        heads["out of fold"] = lambda column: f"{column.gain:.4g}"
+    results: list[tuple[str, Any]] = [*found.columns.items(), ("all", found)]
+    table(
+        ["column", *heads],
+        [[shown(name), *(cell(column) for cell in heads.values())] for name, column in results],
+    )
+    gap = "" if found.gap is None else f", gap {shown_gap(found)}{_times_the_least(found)}"
+    kept = f"{share_kept(found)} of {found.total:.4g} nats kept{gap}"
+    line(f"\n{found.size:,} of {number(found.budget, 'id')} used{_unused(found)}, {kept}")
+    if found.settings["private_from"] is not None and found.n_private:
+        rows = number(found.settings["private_from"], "row")
+        line(f"values with at least {rows} have ids of their own")
+    label = shown(f"{found.label} = {found.positive}")
+    method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
+    line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}{method}")
+    if written is not None:
+        is_told = found.settings["method"] == "selection"  # which chose values by their labels
+        line(_written(written) + ("" if is_told else ", each without its own label"))
+    line(f"digest {found.digest}")
+
+
+def _times_the_least(found: Codebook) -> str:
+    """Say how much more is lost than must be, if that can be told and is worth telling."""
+    is_plain = not found.n_pooled and found.settings["smoothing"] == 0
+    least = found.loss - (found.gap or 0.0)
+    if not is_plain or least <= 0 or found.loss < 1.001 * least:
+        return ""
+    times = found.loss / least
+    return f" ({times:,.0f} times the least loss)" if times >= 100 else f" ({times:.3g} times the least loss)"
+
+
+def _unused(found: Codebook) -> str:
+    """Say why ids are left over."""
+    if found.size >= found.budget:
+        return ""
+    if found.settings["aim"] == "information":
+        is_best = found.settings["method"] in ("exact", "dynamic") or shown_gap(found) == "0"
+        return " (more would keep no more)" if is_best else " (the method made no more)"
+    least, option = max((found.settings[name], name) for name in ("private_min", "min_count"))
+    if found.settings["private_from"] == least:
+        other = " other" if found.n_private else ""
+        return f" (no{other} value has {number(least, 'row')}: --{option.replace('_', '-')})"
+    return " (tails need fewer than they may have, or the next values, of equal rows, are too many)"
+
+
+def _written(written: Transformed) -> str:
+    more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
+    return f"{number(written.rows, 'row')} -> {printable(str(written.paths[0]))}{more}"
+
+
+def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bool:
+    """Print what a codebook tells about new rows, by column and in all; return whether it is enough."""
+    problem = ""
+    if fail_below is not None and found.is_fitted:
+        problem = "these seem to be the rows that the codebook was fitted on, which tell nothing about others"
+    elif fail_below is not None and not found.gain >= fail_below:
+        problem = f"the gain of {found.gain:.4g} nats per row is below {fail_below:.4g}"
+    names = ("kept", "out_of_fold", "information", "gain")
+    if as_json:
+        columns = {
+            name: {key: fact for key, fact in vars(column).items() if key != "ids"}
+            | {"calibration": column.ids.to_pylist()}
+            for name, column in found.items()
+        }
+        about = {name: getattr(found, name) for name in ("rows", "rate", "rate_at_fit", *names)}
+        verdict = {"passed": not problem, "problem": problem or None, "is_fitted": found.is_fitted}
+        machine({**verdict, **about, "warnings": found.warnings, "columns": columns})
+        return not problem
+    has_folds = found.out_of_fold is not None
+    heads = [
+        "column",
+        "at fit",
+        *(["out of fold"] if has_folds else []),
+        "here",
+        "gain",
+        "+-",
+        "unseen",
+        "rare",
+    ]
+    heads += ["missing", "drift", "ids off"]
+    rows = [
+        [
+            shown(name),
+            f"{column.kept:.4g}",
+            *([f"{column.out_of_fold:.4g}"] if has_folds else []),
+            f"{column.information:.4g}",
+            f"{column.gain:.4g}",
+            f"{column.error:.1g}",
+            *(f"{100 * share:.1f} %" for share in (column.unseen, column.rare, column.missing)),
+            f"{column.drift:.2g}",
+            f"{column.n_off:,} of {len(column.ids):,}",
+        ]
+        for name, column in found.items()
+    ]
+    figures = [f"{getattr(found, name):.4g}" for name in names if getattr(found, name) is not None]
+    rows.append(["all", *figures, *[""] * (len(heads) - len(figures) - 1)])
+    table(heads, rows)
+    rates = f"{100 * found.rate:.1f} % positive, {100 * found.rate_at_fit:.1f} % at fit"
+    line(
+        f"\n{number(found.rows, 'row')}, {rates}; in nats per row, and summed over the columns in the last line"
+    )
+    for text in found.warnings:
+        sys.stderr.write(f"warning: {printable(in_options(text))}\n")
+    if problem:
+        sys.stderr.write(f"failed: {problem}.\n")
+    return not problem
+
+
+def comparison(found: Comparison, plot: str | None, as_json: bool) -> None:
+    """Print what every method loses, and how long it takes."""
+    if as_json:
+        about = {name: getattr(found, name) for name in ("n_columns", "n_values", "total")}
+        machine(about | {"trials": found.to_arrow().to_pylist(), "plot": plot})
+        return
+    table(*found.cells())
+    values = f"{number(found.n_values, 'value')} in {number(found.n_columns, 'column')}"
+    of_all = f"{found.total:.4g} nats per row that {values} tell about the label"
+    zero = " (inf: that is 0)" if any(math.isinf(found.of_least(trial)) for trial in found) else ""
+    line(f"\nlost: the share of the {of_all}, in the rows that were counted")
+    line(
+        f"of the least: times the least loss of any fold of that budget{zero}; gap: the loss beyond it, in nats"
+    )
+    line("seconds: of the method alone, once; without counting, ordering the rates, and the proof of the gap")
+    if plot is not None:
+        line(f"plot -> {printable(plot)}")
+
+
+def report(path: str, pictures: str | None, summary: dict[str, Any], as_json: bool) -> None:
+    """Print what a report says, in a few lines; or all of its figures."""
+    if as_json:
+        machine({"report": path, "pictures": pictures, **summary})
+        return
+    from vocabfold.report.findings import findings
+
+    found = findings(summary)
+    for name in ("got", "budgets", "trust", "comparison"):
+        if name in found:
+            line(printable(f"{found[name]}."))
+    for text in summary["trust"]["warnings"] if summary["trust"] else ():
+        sys.stderr.write(f"warning: {printable(in_options(text))}\n")
+    if pictures is not None:
+        line(f"plots -> {printable(pictures)}")
+    line(f"report -> {printable(path)} (open it in a browser)")
+
+
+def transformed(written: Transformed, digest: str, as_json: bool) -> None:
+    """Print what was written, and how much of it the codebook did not know."""
+    for name, n_unseen in written.unseen.items():
+        if n_unseen == written.rows > 0:
+            sys.stderr.write(
+                f"warning: no value of column {name!r} is in the codebook; is it the same column?\n"
+            )
+    if as_json:
+        paths = [str(path) for path in written.paths]
+        machine({"paths": paths, "rows": written.rows, "unseen": written.unseen, "digest": digest})
+        return
+    unseen = [
+        [shown(name), f"{n:,}", f"{100 * n / written.rows:.2f} %"] for name, n in written.unseen.items() if n
+    ]
+    if unseen:
+        table(["column", "not in the codebook", "share"], unseen)
+        line("")
+    line(_written(written))
+    line(f"digest {digest}")
+
+
+def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
+    """Print the ids of a column: their rates, rows and most frequent values."""
+    groups, column = found.groups(name).to_pylist(), found.columns[name]
+    if as_json:
+        machine({"feature": name, **asdict(column), "ids": groups[:limit]})
+        return
+    rows = []
+    for group in groups[:limit]:
+        n_rows = group["neg"] + group["pos"]
+        examples = ", ".join(shown(_text(value)) for value in group["examples"])
+        more = ", ..." if group["n_values"] > len(group["examples"]) else ""
+        rows.append(
+            [
+                f"{group['id']}",
+                f"{column.rates[group['id']]:.4f}",
+                f"{n_rows:,}",
+                f"{group['n_values']:,}",
+                examples + more,
+            ]
+        )
+    table(["id", "rate", "rows", "values", "examples"], rows)
+    if len(groups) > limit:
+        line(f"... and {len(groups) - limit:,} more ids (--limit)")
+    line(f"\nEverything that is not in the codebook gets the id {column.other}.")
+
+
+def members(found: Codebook, name: str, id: int, limit: int, as_json: bool) -> None:
+    """Print the values of an id, one per line, those with most rows first."""
+    values = found.members(name, id, limit + 1)
+    if as_json:
+        machine({"feature": name, "id": id, "values": values[:limit], "is_all": len(values) <= limit})
+        return
+    for value in values[:limit]:
+        line(shown(_text(value)))
+    if len(values) > limit:
+        sys.stderr.write("... and more (--limit)\n")
+    if not values:
+        line(f"No value has the id {id}; it is for those that are not in the codebook.")
+
+
+def value(found: Codebook, name: str, text: str | None, as_json: bool) -> None:
+    """Print the id of a value; None is missing."""
+    kind = found.column(name).kind
+    try:
+        wanted = None if text is None else from_text(kind, text)
+        wanted = None if wanted != wanted else wanted  # NaN is missing
+        id = int(found.index(name).find(pa.array([wanted], KINDS[kind].arrow))[0])
+    except (ValueError, OverflowError, pa.ArrowException):
+        raise InputError(f"column {name!r} holds {kind} values, and {text!r} is none.") from None
+    is_known, is_refused = id >= 0, id < 0 and found.settings["unseen"] == "error"
+    given = id if is_known else None if is_refused else found.columns[name].other
+    if as_json:
+        machine({"feature": name, "value": wanted, "id": given, "is_known": is_known})
+        return
+    note = "" if is_known else ", not in the codebook" + (" and refused" if is_refused else "")
+    line(f"{shown(name)} {shown(_text(text))}: " + (f"id {given}" if given is not None else "no id") + note)
+
+
+def _facts(found: Codebook) -> dict[str, Any]:
+    """Return what a codebook says of itself, without its values."""
+    columns = {
+        name: {key: fact for key, fact in asdict(column).items() if key not in ("tail", "borders", "rates")}
+        for name, column in found.columns.items()
+    }
+    names = (
+        "digest",
+        "label",
+        "positive",
+        "rows",
+        "size",
+        "budget",
+        "information",
+        "total",
+        "loss",
+        "gap",
+        "gain",
+    )
+    about = {name: getattr(found, name) for name in names}
+    return about | {"settings": dict(found.settings), "offsets": found.offsets, "columns": columns}
+
+
+def _in_json(value: Any) -> Any:
+    """Return a value with texts in the place of what JSON has no numbers for."""
+    if isinstance(value, dict):
+        return {key: _in_json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_json(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _text(value: Any) -> str:
+    return "(missing)" if value is None else str(value)

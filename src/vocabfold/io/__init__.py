@@ -1,0 +1,1 @@
+"""Folders, engines and rows: nothing here knows of labels or vocabularies."""

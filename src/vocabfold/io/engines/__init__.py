@@ -1,0 +1,1 @@
+"""Where SQL runs: DuckDB in this process, Spark on the caller's cluster."""

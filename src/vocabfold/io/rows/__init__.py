@@ -1,0 +1,1 @@
+"""Whatever a caller gives as data <-> batches of rows."""

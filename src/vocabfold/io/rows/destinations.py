@@ -1,0 +1,69 @@
+"""Data and `out` -> what is read and where it is written, before anything is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from vocabfold.errors import InputError
+from vocabfold.io.engines import spark
+from vocabfold.io.rows import files, frames, writing
+
+
+def check_out(data: Any, out: str | os.PathLike[str] | None, preset: str | None, *, overwrite: bool) -> None:
+    """Refuse an `out` that could not be written, before the work is done."""
+    if spark.is_frame(data):
+        if out is not None:
+            raise InputError("a Spark frame is returned as a Spark frame; leave out= away, and write that one.")
+        if preset is not None:
+            raise InputError("preset is for text files; a Spark frame has names and types of its own.")
+        return
+    if out is None:
+        check_frame(data)
+        return
+    for _, target in jobs(data, out, preset):
+        writing.check_place(target, writing.place(out), overwrite=overwrite)
+
+
+def check_frame(data: Any) -> None:
+    """Refuse what is no frame, if nothing says where to write it."""
+    if not frames.is_frame(data):
+        raise InputError(
+            "out is missing: frames and Arrow tables are returned, and everything else (here "
+            f"{type(data).__name__}) is written to a file, such as out='ids.parquet'."
+        )
+
+
+def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
+    """Return what is read and where it is written: all to one file, or each file to one of its name."""
+    is_files = files.are_paths(data)
+    read = files.find(data) if is_files else []
+    target = writing.place(out)
+    if not (os.fspath(out).endswith(("/", os.sep)) or target.is_dir()):
+        found = [(data, target)]
+    elif not is_files:
+        raise InputError(f"{out} is a folder, for files; to write {type(data).__name__}, give a file.")
+    else:
+        paths = [Path(os.path.abspath(file)) for file in read]
+        root = os.path.commonpath([path.parent for path in paths])
+        names = [_renamed(path.relative_to(root), preset) for path in paths]
+        firsts: dict[Path, Path] = {}
+        for file, name in zip(read, names, strict=True):
+            twin = firsts.setdefault(name, file)
+            if twin is not file:
+                raise InputError(f"{twin} and {file} would both become {target / name}; rename one of them.")
+        found = [(file, target / name) for file, name in zip(read, names, strict=True)]
+    inputs = {file.resolve() for file in read}
+    for _, path in found:
+        writing.format_of(path)
+        if path.resolve() in inputs:
+            raise InputError(f"{path} is to be read and to be written; give another out.")
+    return found
+
+
+def _renamed(file: Path, preset: str | None) -> Path:
+    """Return the name of what is written for a file; what is not written in its own format becomes Parquet."""
+    if files.format_of([file], text=preset) in writing.FORMATS:
+        return file
+    return file.with_name(files.bare_name(file) + ".parquet")

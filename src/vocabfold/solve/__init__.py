@@ -1,1 +1,0 @@
-"""Curve -> cuts: the methods that fold one curve, or several under one budget."""
