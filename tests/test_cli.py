@@ -619,7 +619,8 @@ def test_a_closed_pipe_ends_quietly(rows, tmp_path, words):
 
 def test_a_run_that_shall_outlive_its_terminal_does():
     code = (
-        "import signal, sys; from vocabfold.interfaces.cli.main import main; sys.argv = ['vocabfold', '--version']\n"
+        "import signal, sys; from vocabfold.interfaces.cli.main import main\n"
+        "sys.argv = ['vocabfold', '--version']\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "try:\n    main()\nfinally:\n    print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
     )

@@ -251,7 +251,10 @@ def test_the_process_imports_nothing_from_the_folder_it_runs_in_and_may_be_talke
 
 
 def test_a_process_that_nobody_stops_ends_by_itself():
-    words = "from vocabfold.evaluation.time_limit import _end_after; _end_after(0.2); sum(range(10**12))"  # no Python runs
+    words = (
+        "from vocabfold.evaluation.time_limit import _end_after\n"
+        "_end_after(0.2); sum(range(10**12))"  # no Python runs
+    )
     ended = subprocess.run([sys.executable, "-c", words], timeout=60, check=False)
     assert ended.returncode == -signal.SIGALRM
 

@@ -514,7 +514,7 @@ def test_texts_come_as_dictionaries_where_files_have_them(tmp_path):
         types = [batch.schema.field("w").type for batch in both.read(["w"], ["w"])]
         assert list(map(pa.types.is_dictionary, types)) == [False, True, True, True]  # a batch per row group
         once = streams.from_reader("a reader", words.to_reader(), names)
-        assert "w" in coded(streams.kept(engine, once, tmp_path / "kept.parquet", names))
+        assert "w" in coded(streams.spooled(engine, once, tmp_path / "kept.parquet", names))
         assert "w" in coded(source(engine, text).stream(None, {"w": "text", "plain": "text"}, False))
 
 

@@ -177,14 +177,14 @@ from pathlib import Path
 from vocabfold.codebook.stores import schema_of
 from vocabfold.io.folders import parquet_guard
 from vocabfold.errors import CodebookError
-path = Path(sys.argv[1])
+path, schema = Path(sys.argv[1]), schema_of("text")
 content = path.read_bytes()
 for place in range(len(content)):
     for change in (2, 255):
         path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
         try:
-            parquet_guard.look(path)
-            list(parquet_guard.batches([path], schema_of("text")))
+            if parquet_guard.look(path) == (2, schema.names, schema.types):  # as every reader asks
+                list(parquet_guard.batches([path], schema))
         except CodebookError:
             pass
 print("alive")

@@ -10,24 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from vocabfold.codebook.column import BookColumn, Sums
 from vocabfold.codebook.digest import digest_of
-from vocabfold.codebook.index import Index, is_plain, of_kind
-from vocabfold.codebook.queries import groups_of, members_of, sorted_by_value
+from vocabfold.codebook.index import Index
+from vocabfold.codebook.lookups import Lookups
 from vocabfold.codebook.stores import Store
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import in_rows, to_rows
-from vocabfold.errors import InputError
+from vocabfold.counts.units import in_rows
 from vocabfold.folding.printing import html_summary, summaries
-from vocabfold.io.engines.duckdb import Engine
-from vocabfold.support import checks
 
 if TYPE_CHECKING:
     from vocabfold.evaluation.comparison import Comparison
@@ -38,7 +32,7 @@ BLIND = ("frequency", "hashing")  # methods by which no label decides who shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Codebook(Sums):
+class Codebook(Sums, Lookups):
     """The id of every value of every column.
 
     `book["site"]` is an Arrow table with the columns value, id, neg, pos, sorted by value; missing comes first.
@@ -152,82 +146,6 @@ class Codebook(Sums):
 
     def __len__(self) -> int:
         return len(self.columns)
-
-    def __getitem__(self, name: str) -> pa.Table:
-        self.column(name)
-        with Engine(self.memory_limit) as engine:
-            return to_rows(engine.run(sorted_by_value(self.store.sql(engine, name))), self.units_per_row)
-
-    def ids(self, name: str, values: Any) -> NDArray[np.int32]:
-        """Return the id of each value of a column, in O(log n); the first call for a column loads it.
-
-        Parameters
-        ----------
-        name : str
-            The column.
-        values : list, array, series or Arrow array
-            Values of the column's kind; None and NaN are missing. Whole floats are found in a column of
-            integers, and integers in a column of floats.
-
-        Returns
-        -------
-        int32 array
-
-        Raises
-        ------
-        InputError
-            The column is not in the codebook, the values are of another kind, or, with unseen="error", one of
-            them is not in the codebook.
-        """
-        column = self.column(name)
-        array, is_foreign = of_kind(name, column.kind, values)
-        index = self.index(name)
-        index.prepare(len(array))
-        ids = index.find(array)
-        ids[is_foreign] = -1
-        return self.resolved(name, ids, array)
-
-    def resolved(self, name: str, ids: NDArray[np.int32], values: pa.Array) -> NDArray[np.int32]:
-        """Return the ids of values with `other` in the place of -1, which stands for one that is not there."""
-        is_unseen = ids < 0
-        if is_unseen.any():
-            if self.settings["unseen"] == "error":
-                raise _unseen(name, values[int(np.argmax(is_unseen))].as_py())
-            ids[is_unseen] = self.columns[name].other
-        return ids
-
-    def row(self, row: Mapping[str, Any]) -> dict[str, int]:
-        """Return the ids of one row, which maps at least every column of the codebook to its value.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> import vocabfold as vf
-        >>> rows = pa.table({"site": ["a", "b", "a", "c"], "click": [1, 0, 1, 1]})
-        >>> book = vf.fit(vf.count(rows, "click"), budget=2, aim="information")
-        >>> book.row({"site": "b"})
-        {'site': 0}
-        """
-        if not isinstance(row, Mapping):
-            raise InputError(f"row must map columns to values, such as a dict, got {type(row).__name__}.")
-        ids = {}
-        for name, column in self.columns.items():
-            try:
-                value = row[name]
-            except KeyError:
-                raise InputError(
-                    f"the row lacks the column {name!r}; give None where a value is missing."
-                ) from None
-            if not is_plain(column.kind, value):
-                ids[name] = int(self.ids(name, [value])[0])
-                continue
-            id = self.index(name).find_one(value)
-            if id < 0:
-                if self.settings["unseen"] == "error":
-                    raise _unseen(name, value)
-                id = column.other
-            ids[name] = id
-        return ids
 
     def transform(
         self,
@@ -431,30 +349,6 @@ class Codebook(Sums):
             memory_limit=memory_limit,
         )
 
-    def groups(self, name: str, examples: int = 3) -> pa.Table:
-        """Return the ids of a column that values have, as an Arrow table: id, n_values, neg, pos, examples.
-
-        The examples are the values with most rows, so many of each id. Pooled values are in no group, even
-        if they share an id with others.
-        """
-        self.column(name)
-        first = checks.at_least("examples", examples, 0)
-        with Engine(self.memory_limit) as engine:
-            return to_rows(engine.run(groups_of(self.store.sql(engine, name), first)), self.units_per_row)
-
-    def members(self, name: str, id: int, limit: int | None = None) -> list[Any]:
-        """Return the values that have an id, those with most rows first; at most `limit` of them.
-
-        The id `other` also stands for all values that are not in the codebook.
-        """
-        size, id = self.column(name).size, checks.at_least("id", id, 0)
-        if id >= size:
-            raise InputError(f"column {name!r} has the ids 0 to {size - 1:,}, got {id:,}.")
-        most = None if limit is None else checks.at_least("limit", limit, 0)
-        with Engine(self.memory_limit) as engine:
-            found = engine.run(members_of(self.store.sql(engine, name), id, most))
-            return list(found["value"].to_pylist())
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the codebook to a folder, replacing a codebook that is there; `vf.load` reads it back.
 
@@ -470,23 +364,7 @@ class Codebook(Sums):
     def _repr_html_(self) -> str:
         return html_summary("Codebook", self.columns, self)
 
-    def column(self, name: str) -> BookColumn:
-        """Return what is known of a column."""
-        checks.known("column", [name], self.features, "the codebook")
-        return self.columns[name]
-
     def knows(self, fingerprints: tuple[str, ...]) -> bool:
         """Tell whether rows with such fingerprints, or some of them, seem to be those it was fitted on."""
         told = {part for part in fingerprints if " " in part and not part.startswith("0 ")}
         return any(not told.isdisjoint(known) for known in self.fingerprints)
-
-    def index(self, name: str) -> Index:
-        """Return the values of a column and their ids, in memory from then on."""
-        if name not in self.indexes:
-            self.indexes.update(self.store.load([name]))
-        return self.indexes[name]
-
-
-def _unseen(name: str, value: Any) -> InputError:
-    problem = f"the value {short(value)} is not in the codebook, fitted with unseen='error'"
-    return InputError(f"column {name!r}: {problem}.")

@@ -232,7 +232,7 @@ class SavedStore(LocalStore):
         self.checked.add(name)
 
     def verify(self, hashes: Mapping[str, str]) -> None:
-        """Refuse values that do not have these hashes, looking at all files anew: they may have been changed."""
+        """Refuse values that do not have these hashes; files are looked at anew, as they may have changed."""
         self.checked.clear()
         self.lengths.clear()
         super().verify(hashes)

@@ -184,7 +184,8 @@ class Counts:
     def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
         for name, table in self.table.pairs(engine):
-            self._check_sums(table)
+            if self.table.is_lazy:
+                self._check_sums(table)
             yield name, table
 
     def _check_sums(self, pairs: pa.Table) -> None:

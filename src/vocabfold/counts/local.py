@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -79,6 +79,8 @@ class LocalPart:
 @dataclass(frozen=True, eq=False)
 class LocalTable:
     """All parts of some counts; values that several parts have are added up when a column is read."""
+
+    is_lazy: ClassVar[bool] = False
 
     _parts: Sequence[LocalPart]
     _kinds: Mapping[str, str]

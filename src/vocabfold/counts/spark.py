@@ -48,6 +48,8 @@ class SparkPart:
 class SparkTable:
     """All parts of some counts as one table on the cluster."""
 
+    is_lazy: ClassVar[bool] = True
+
     def __getstate__(self) -> NoReturn:
         raise _not_pickled()
 

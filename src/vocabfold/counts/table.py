@@ -44,6 +44,10 @@ class Part(Protocol):
 class Table(Protocol):
     """All parts of some counts together: value, (fold,) neg, pos of each column, in units."""
 
+    @property
+    def is_lazy(self) -> bool:
+        """Whether a query may read the rows that were counted once more."""
+
     def n_values(self) -> dict[str, int]:
         """Return how many values each column has."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -36,17 +37,19 @@ def encode_frame(plan: Plan, data: Any) -> Any:
         known = fingerprints.of_frame_like(chain(*book.fingerprints), data, book.features)
     plan.check_rows(known, place)
     folds = _folds_of(plan.folds, data, table.num_rows) if plan.folds else None
-    ids = encode_table(plan, table, folds, place)
+    ids, strange = encode_table(plan, table, folds)
+    plan.check_folds(strange, table.num_rows, place)
     return frames.replaced(data, ids, plan.only_ids)
 
 
-def encode_table(plan: Plan, table: pa.Table, folds: Ids | None, place: str) -> dict[str, Ids]:
-    """Return the ids of a table's rows, whose kinds were checked before; `folds` has the fold of each row."""
+def encode_table(plan: Plan, table: pa.Table, folds: Ids | None) -> tuple[dict[str, Ids], Mapping[str, int]]:
+    """Return the ids of a table's rows, whose kinds were checked before, and how many were not counted so.
+
+    `folds` has the fold of each row, if the ids are to be those out of fold.
+    """
     fill(plan.kept, plan.store, plan.book.features)
     encoder = Encoder(plan.book, plan.kept, plan.offsets)
-    ids = encode(encoder, table, folds)
-    plan.check_folds(encoder.strange, table.num_rows, place)
-    return ids
+    return encode(encoder, table, folds), encoder.strange
 
 
 def _folds_of(folds: Folds, data: Any, n_rows: int) -> Ids:

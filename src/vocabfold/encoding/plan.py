@@ -1,4 +1,4 @@
-"""What is to be done to rows, whatever they come as: frames, files, a Spark frame, or what scikit-learn gives."""
+"""What is to be done to rows, be they a frame, files, a Spark frame, or what scikit-learn hands over."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ class Plan:
         return pa.schema(fields, frames.metadata_of_ids(given.metadata, self.book.columns) | about)
 
     def check_rows(self, known: tuple[str, ...], place: str) -> None:
-        """Warn if rows are looked up that the codebook was fitted on; or refuse, if they were dealt otherwise."""
+        """Warn of rows that the codebook was fitted on; or refuse those that were dealt to folds otherwise."""
         if self.folds:
             self.folds.check(known, place)
         elif self.book.settings["method"] not in BLIND and self.book.knows(known):
             warnings.warn(
-                f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, and "
-                "a model that is trained on them trusts rare values too much; use fit_transform, or transform(..., "
-                "counts=) with counts by fold, or fit on older rows.",
+                f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, "
+                "and a model that is trained on them trusts rare values too much; use fit_transform, or "
+                "transform(..., counts=) with counts by fold, or fit on older rows.",
                 stacklevel=5,
             )
 

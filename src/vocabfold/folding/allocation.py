@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Score = Callable[[Ints, Ints, int, int], Floats]
 """From the counts of values, and those of all of them, to how good each is to choose."""
 CutShards = Callable[[Sequence[Curve], Sequence[float], int, float, int], list[Gains]]
-"""What `threshold` does: from curves, their rows, cuts, epsilon and shards to the cuts of each and their gains."""
+"""What `threshold` does: curves, their rows, cuts, epsilon, shards -> cuts of each curve and their gains."""
 
 _OF_SIZE: dict[str, Callable[[Curve, int], Cuts]] = {
     "dynamic": dynamic.solve,

@@ -1,4 +1,4 @@
-"""Door A: a scikit-learn transformer.
+"""The scikit-learn transformer.
 
 The steps are those of `vf.fit_transform`: count, fit, encode. What scikit-learn hands over becomes an Arrow
 table first; what the transformer has learnt is counts and a codebook, and nothing else.
@@ -31,9 +31,7 @@ from vocabfold.errors import InputError
 from vocabfold.fitting.fitting import fit
 from vocabfold.fitting.settings import check_options, check_training
 from vocabfold.interfaces.sklearn import arrays
-from vocabfold.interfaces.sklearn.inverse import Members, decoded, representatives
-from vocabfold.io.rows import frames
-from vocabfold.support import checks
+from vocabfold.interfaces.sklearn.inverse import Members, decoded, ids_of, representatives
 
 _MANY_PARTS = 16  # of counts, which are added up from then on
 
@@ -112,6 +110,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     >>> compressor.sizes_
     {'site': 3, 'app': 3}
     """
+
+    __module__ = "vocabfold"  # where it is imported from, in pickles too
 
     counts_: Counts
     classes_: NDArray[Any]
@@ -299,13 +299,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
             An entry is no id of its column.
         """
         book = self.codebook_
-        X = arrays.matrix(X, least_rows=0)
-        if frames.is_frame(X) and not set(book.features).isdisjoint(frames.names(X)):
-            checks.known("column", book.features, frames.names(X), "X")
-            X = frames.to_arrow(X, book.features)
-        ids = arrays.numbers("X", X)
-        if ids.shape[1] != len(book):
-            raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
+        ids = ids_of(book, X)
         if self._representatives is None:
             self._representatives = representatives(book)
         return decoded(book, self._representatives, offsets(book, self.offset_ids), ids)
@@ -378,7 +372,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     def _encoded(self, table: pa.Table, folds: Folds | None = None, of_rows: Ids | None = None) -> Ids:
         """Return the ids of rows as one array; out of fold, if their folds are given."""
         plan = Plan.of(self.codebook_, offset_ids=self.offset_ids, folds=folds, is_counted=True)
-        return np.column_stack(list(encode_table(plan, table, of_rows, "X").values()))
+        ids, _ = encode_table(plan, table, of_rows)
+        return np.column_stack(list(ids.values()))
 
     def _options(self) -> dict[str, Any]:
         """Return the options of `vf.fit`, checked."""

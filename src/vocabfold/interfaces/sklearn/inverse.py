@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.queries import most_frequent_of
 from vocabfold.errors import InputError
+from vocabfold.interfaces.sklearn import arrays
 from vocabfold.io.engines.duckdb import Engine
+from vocabfold.io.rows import frames
+from vocabfold.support import checks
 from vocabfold.support.progress import track
 
 
@@ -56,6 +59,18 @@ def _of_column(engine: Engine, book: Codebook, name: str) -> NDArray[Any]:
     if column.kind == "float" or (column.kind in numbers and not any(value is None for value in values)):
         return values.astype(numbers[column.kind])
     return values
+
+
+def ids_of(book: Codebook, X: Any) -> NDArray[Any]:
+    """Return what should be ids as numbers, a column for each of the codebook's."""
+    X = arrays.matrix(X, least_rows=0)
+    if frames.is_frame(X) and not set(book.features).isdisjoint(frames.names(X)):
+        checks.known("column", book.features, frames.names(X), "X")
+        X = frames.to_arrow(X, book.features)
+    ids = arrays.numbers("X", X)
+    if ids.shape[1] != len(book):
+        raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
+    return ids
 
 
 def decoded(

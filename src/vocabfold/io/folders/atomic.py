@@ -1,4 +1,4 @@
-"""A finished file takes the place of another one: readers find the old one or the new one, and nothing between."""
+"""A finished file takes the place of another one: readers find the old one or the new one."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ only said to be there. What a file may unpack to is bounded by its own size. Its
 may lie, and readers believe the head of each page, so these are read first. Texts may still grow when their
 encoding is undone, so they are read in small pieces.
 
-Footers and heads of pages are structs in Thrift's compact protocol. They are read by `_thrift` and not by Arrow,
-which ends the process at the sight of some footers.
+Footers and heads of pages are structs in Thrift's compact protocol. `_thrift` reads them, and not Arrow, which
+ends the process at the sight of some footers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,241 @@
+"""The verbs that make something: counts, codebooks, ids."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import vocabfold as vf
+from vocabfold.errors import InputError
+from vocabfold.interfaces.cli import options
+from vocabfold.interfaces.cli.app import app
+from vocabfold.interfaces.cli.commands.inputs import are_counts, counted, first_given, load_counts
+
+
+@app.command()
+def count(
+    data: options.Data,
+    out: options.Out,
+    label: options.Label = None,
+    features: options.Features = None,
+    exclude: options.Exclude = None,
+    positive: options.Positive = None,
+    weight: options.Weight = None,
+    drop_null_labels: options.DropNullLabels = False,
+    preset: options.Preset = None,
+    folds: options.Folds = None,
+    fold_seed: options.FoldSeed = 0,
+    fold_column: options.FoldColumn = None,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Count rows by value and label.
+
+    The first step of fit, to be kept, merged with the counts of other days, and fitted:
+
+    vocabfold count monday.parquet --label click -o monday
+    """
+    from vocabfold.interfaces.cli import display
+    from vocabfold.io.folders import headers, places
+
+    places.check_place(out, headers.COUNTS, overwrite=force)
+    counts = vf.count(
+        data,
+        label,
+        options.names(features),
+        exclude=options.names(exclude),
+        positive=positive,
+        weight=weight,
+        drop_null_labels=drop_null_labels,
+        preset=preset,
+        folds=folds or 0,
+        fold_seed=fold_seed,
+        fold_column=fold_column,
+        memory_limit=memory,
+    )
+    counts.save(out)
+    display.left_out(counts.left_out)
+    display.counts(out, counts, as_json)
+
+
+@app.command()
+def merge(
+    counts: Annotated[list[str], typer.Argument(metavar="COUNTS", help="Folders from 'vocabfold count'.")],
+    out: options.Out,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Add the counts of days or shards.
+
+    Counts of the same columns, with the same label:
+
+    vocabfold merge monday tuesday -o both
+    """
+    from vocabfold.interfaces.cli import display
+    from vocabfold.io.folders import headers, places
+
+    places.check_place(out, headers.COUNTS, overwrite=force)
+    merged = load_counts(counts, memory)
+    merged.save(out)
+    display.counts(out, vf.load_counts(out, memory_limit=memory), as_json)  # grouped by now
+
+
+@app.command()
+def fit(
+    data: options.DataOrCounts,
+    budget: options.Budget,
+    out: options.Out,
+    label: options.Label = None,
+    features: options.Features = None,
+    exclude: options.Exclude = None,
+    positive: options.Positive = None,
+    weight: options.Weight = None,
+    drop_null_labels: options.DropNullLabels = False,
+    preset: options.Preset = None,
+    aim: options.Aim = "model",
+    method: options.Method = "exact",
+    allocation: options.Allocation = "joint",
+    smoothing: options.Smoothing = None,
+    min_count: options.MinCount = None,
+    private_min: options.PrivateMin = 30,
+    tail: options.Tail = 8,
+    unseen: options.Unseen = "other",
+    epsilon: options.Epsilon = 0.1,
+    shards: options.Shards = 1,
+    seed: options.Seed = 0,
+    train_out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also write these rows with ids that do not know their labels."),
+    ] = None,
+    folds: options.Folds = None,
+    fold_seed: options.FoldSeed = 0,
+    fold_column: options.FoldColumn = None,
+    only_ids: options.OnlyIds = False,
+    offset_ids: options.OffsetIds = False,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Fold rows or counts into a codebook.
+
+    All columns share the budget of ids. With --train-out, the rows are written for a model to be trained on,
+    each encoded by what the other folds (5, if not said) tell:
+
+    vocabfold fit 'days/*.parquet' --label click --budget 10k -o book --train-out train.parquet
+    """
+    from vocabfold.fitting.settings import check_options
+    from vocabfold.interfaces.cli import display
+    from vocabfold.io.folders import headers, places
+
+    places.check_place(out, headers.CODEBOOK, overwrite=force)
+    for_fit: dict[str, Any] = {
+        "aim": aim,
+        "method": method,
+        "allocation": allocation,
+        "smoothing": options.parse_smoothing(smoothing),
+        "min_count": min_count,
+        "private_min": private_min,
+        "tail": tail,
+        "unseen": unseen,
+        "epsilon": epsilon,
+        "shards": shards,
+        "seed": seed,
+    }
+    n_ids = options.parse_budget(budget)
+    check_options(n_ids, **for_fit)
+    options.check_unused("--method", [method], epsilon, shards, seed)
+    of_rows: dict[str, Any] = {
+        "features": options.names(features),
+        "exclude": options.names(exclude),
+        "positive": positive,
+        "weight": weight,
+        "preset": preset,
+        "drop_null_labels": drop_null_labels,
+        "folds": folds,
+        "fold_seed": fold_seed,
+        "fold_column": fold_column,
+    }
+    of_ids: dict[str, Any] = {"only_ids": only_ids, "offset_ids": offset_ids}
+    if train_out is None and (given := first_given(of_ids)):
+        raise InputError(f"{given} is for the rows that --train-out writes; give it to 'vocabfold transform'.")
+    written = None
+    if train_out is None:
+        book = vf.fit(counted(data, label, of_rows, memory), n_ids, **for_fit)
+    elif any(are_counts(data)):
+        folder = data[are_counts(data).index(True)]
+        raise InputError(
+            f"--train-out needs rows, and {folder} holds counts: give the rows, or use 'vocabfold "
+            "transform --counts' after this."
+        )
+    else:
+        of_rows["folds"] = 5 if folds is None else folds
+        book, written = vf.fit_transform(
+            data,
+            label,
+            n_ids,
+            out=train_out,
+            overwrite=force,
+            memory_limit=memory,
+            **of_rows,
+            **for_fit,
+            **of_ids,
+        )
+    book.save(out)
+    display.book(out, book, as_json, written)
+
+
+@app.command()
+def transform(
+    book: options.Book,
+    data: options.Data,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="A file that ends in .parquet, .csv or .tsv; or, with a / at its end, a folder of files.",
+        ),
+    ],
+    preset: options.Preset = None,
+    only_ids: options.OnlyIds = False,
+    offset_ids: options.OffsetIds = False,
+    expect: Annotated[
+        str | None, typer.Option(metavar="DIGEST", help="Refuse a codebook with another digest.")
+    ] = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNTS",
+            help="Encode the rows of these counts by fold with ids that do not know their labels.",
+        ),
+    ] = None,
+    fold_column: options.FoldColumn = None,
+    memory: options.Memory = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Replace values by their ids.
+
+    Rows keep their order, and all other columns stay as they are:
+
+    vocabfold transform book sunday.parquet -o sunday.ids.parquet
+    """
+    from vocabfold.interfaces.cli import display
+
+    loaded = vf.load(book, memory_limit=memory)
+    written = loaded.transform(
+        data,
+        out=out,
+        offset_ids=offset_ids,
+        only_ids=only_ids,
+        expect=expect,
+        counts=None if counts is None else vf.load_counts(counts, memory_limit=memory),
+        fold_column=fold_column,
+        preset=preset,
+        overwrite=force,
+    )
+    display.transformed(written, loaded.digest, as_json)
