@@ -57,7 +57,7 @@ def checksummed(header: Mapping[str, Any]) -> bytes:
 
 
 def parse(file: Path, content: bytes, layout: Layout) -> Json:
-    """Return the header, if it is one of this release or older, and its checksum is right; parse nothing else."""
+    """Return the header, if it is one, of this release or older, with the right checksum; parse no other."""
     begin = _BEGIN.match(content)
     if not begin or begin[1].decode() != layout.format:
         raise CodebookError(f"{file} is damaged, or not the header of a {layout.noun}.")
