@@ -1,7 +1,7 @@
 """Tasks with a time limit: they run in a process of their own, which can be stopped.
 
 A kernel cannot be interrupted, so the process is killed and begun anew. It is told what to do in lines of JSON,
-and reads the counts from a file of plain arrays. If whoever began it is killed, an alarm of its own ends it; the
+and reads counts from a file of plain arrays. If whoever began it is killed, an alarm of its own ends it; the
 workers of a pool that can time out (pebble 5.2 was tried) go on in their kernel then.
 """
 
