@@ -44,7 +44,7 @@ LEFT_OUT = ("lightgbm", "mypy", "playwright", "pyspark", "ruff")  # of the extra
 INTERPRETERS = ("3.11", "3.12", "3.13", "3.14")
 EPOCH = "1577836800"  # a date for all files of an archive
 OURS = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")  # what no other environment may see
-HEAVY = ("numba", "numpy", "duckdb", "pyarrow", "rich", "typer", "sklearn", "scipy", "jinja2", "matplotlib")
+HEAVY = ("numba", "numpy", "duckdb", "pyarrow", "rich", "typer", "sklearn", "scipy", "jinja2", "vl_convert")
 
 # The tests that lean on dependencies: engines, frames, kernels, the doors, the page, the plots.
 TESTS = ("counting", "counts", "storage", "codebook", "transform", "lookup", "estimator", "cli", "folding")

@@ -146,6 +146,11 @@ def test_only_two_modules_import_spark():
     assert found == {"io/engines/spark", "spark"}
 
 
+def test_only_one_module_imports_what_draws():
+    assert {str(m) for m in modules() if "import vl_convert" in source(m)} == {"support/vega"}
+    assert not [m for m in modules() if "matplotlib" in source(m)]
+
+
 def test_every_public_name_survives_the_import_of_all_modules():
     for module in modules():
         import_module(".".join(["vocabfold", *(part for part in module.parts if part != "__init__")]))
@@ -168,7 +173,7 @@ def test_the_import_is_light():
 def test_whoever_looks_at_a_codebook_loads_little(tmp_path):
     rows = pa.table({"site": ["a", "b", "b", "c"], "click": [0, 1, 0, 1]})
     vocabfold.fit(vocabfold.count(rows, "click"), 2, aim="information").save(tmp_path / "book")
-    heavy = ["numba", "scipy", "pandas", "polars", "sklearn", "pyspark", "matplotlib"]
+    heavy = ["numba", "scipy", "pandas", "polars", "sklearn", "pyspark", "vl_convert"]
     words = ["vocabfold", "inspect", str(tmp_path / "book"), "--feature", "site"]
     code = (
         f"import sys, atexit; sys.argv = {words}; from vocabfold.interfaces.cli.main import main\n"

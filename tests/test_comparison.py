@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ import reference
 import vocabfold as vf
 from conftest import EXACT, beta_counts, fold_counts, tables
 from vocabfold.evaluation import trials
+from vocabfold.evaluation.chart import specification
 from vocabfold.evaluation.comparison import Comparison, Trial
 from vocabfold.evaluation.time_limit import stoppable
 from vocabfold.evaluation.trials import Column, Task
@@ -320,22 +322,17 @@ def test_a_plot_is_the_same_for_the_same_figures(suffix, tmp_path):
 def test_a_plot_says_what_it_shows(tmp_path):
     found = vf.compare(COLUMNS, [5, 500], ["exact", "bucketing", "frequency"])
     found.plot(tmp_path / "a.svg")
-    text = (tmp_path / "a.svg").read_text()
-    for words in (
-        "exact",
-        "bucketing, uniform",
-        "share of information lost",
-        "seconds",
-        "103 values",
-    ):
-        assert words in text
+    texts = texts_of(tmp_path / "a.svg")
+    for words in ("exact", "bucketing, uniform", "share of information lost", "seconds", "ids in all columns"):
+        assert words in texts
+    assert f"103 values in 3 columns, {found.total:.4g} nats per row" in texts
     with pytest.raises(vf.InputError, match="there is nothing to draw"):
         vf.compare(COLUMNS, 5, "threshold", shards=100).plot(tmp_path / "b.svg")
     with pytest.raises(vf.InputError, match=r"must end in \.svg"):
         found.plot("")
     stopped = vf.compare(COLUMNS, 5, ["exact", "threshold"], shards=100)
     stopped.plot(tmp_path / "d.svg")
-    assert "threshold: no figures" in (tmp_path / "d.svg").read_text()
+    assert "threshold: no figures" in texts_of(tmp_path / "d.svg")
     lossless = vf.compare({"a": ([1, 2], [2, 1])}, 2, "exact")
     lossless.plot(tmp_path / "c.svg")
     with pytest.raises(vf.InputError, match=r"a\.gif must end in \.svg, \.png or \.pdf"):
@@ -344,10 +341,103 @@ def test_a_plot_says_what_it_shows(tmp_path):
         found.plot(tmp_path / "no" / "a.svg")
 
 
-def test_a_plot_without_matplotlib_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_a_plot_is_legible_without_colours(tmp_path):
+    found = vf.compare(COLUMNS, [5, 500], allocations=["joint", "uniform", "information"])
+    names = list(dict.fromkeys(trial.name for trial in found))
+    looks = looks_of(specification(found)["hconcat"][0])
+    assert list(looks) == names
+    filled = {name: look["fill"] == look["stroke"] or look["fill"] for name, look in looks.items()}
+    assert len({(look["shape"], filled[name]) for name, look in looks.items()}) == len(names)
+    uniform = [name for name in names if name.endswith(", uniform")]
+    assert {looks[name]["fill"] for name in uniform} == {"transparent"}
+    assert looks["exact"]["stroke"] == looks["exact, uniform"]["stroke"] != looks["greedy"]["stroke"]
+    assert looks["exact"]["shape"] == looks["exact, uniform"]["shape"] != looks["greedy"]["shape"]
+    found.plot(tmp_path / "a.svg")
+    dashes = {line.get("stroke-dasharray") for line in drawn_in(tmp_path / "a.svg", "mark-line")}
+    assert len(dashes) == 3
+    shapes = {path.get("d") for path in drawn_in(tmp_path / "a.svg", "role-legend-symbol")}
+    assert len(shapes) == len({trial.method for trial in found})
+
+
+def looks_of(panel):
+    """Return how the points of each name are drawn: outline, filling, shape."""
+    points = panel["layer"][-1]["layer"][-1]["encoding"]
+    scales = {channel: points[channel]["scale"] for channel in ("stroke", "fill", "shape")}
+    looks = zip(*(scale["range"] for scale in scales.values()), strict=True)
+    return {
+        name: dict(zip(scales, look, strict=True))
+        for name, look in zip(scales["shape"]["domain"], looks, strict=True)
+    }
+
+
+def test_what_loses_nothing_is_drawn_at_the_bottom_on_a_line_called_0(tmp_path):
+    found = vf.compare({"a": ([9, 2, 5, 1], [1, 2, 4, 3])}, [2, 3, 4], "exact")
+    assert [trial.loss == 0 for trial in found] == [False, False, True]
+    losses, times = specification(found)["hconcat"]
+    line, methods = losses["layer"]
+    axis = methods["encoding"]["y"]
+    zero, *decades = axis["axis"]["values"]
+    assert line["mark"]["type"] == "rule"
+    assert zero == line["encoding"]["y"]["datum"] == axis["scale"]["domain"][0]
+    shares = {row["budget"]: row["height"] for row in methods["layer"][-1]["data"]["values"]}
+    assert shares == {trial.budget: found.lost(trial) or zero for trial in found}
+    assert zero < min(decades) <= min(share for share in shares.values() if share != zero)
+    assert len(times["layer"]) == 1
+    found.plot(tmp_path / "a.svg")
+    assert texts_of(tmp_path / "a.svg").count("0") == 1
+    (drawn,) = drawn_in(tmp_path / "a.svg", "mark-rule role-mark", "line")
+    assert abs(float(drawn.get("x2"))) == losses["width"]
+
+
+def test_budgets_and_figures_are_plain_numbers(tmp_path):
+    trials = [Trial("exact", "joint", budget, 9, 1.0, loss, 0.0, 0.5, "") for budget, loss in FAR_APART]
+    found = Comparison(tuple(trials), 1, 12_345, 1.5)
+    found.plot(tmp_path / "a.svg")
+    texts = texts_of(tmp_path / "a.svg")
+    assert {"9", "1,000", "160,000", "1", "0.01", "0.0001", "1e-6", "1e-8", "0.2"} <= set(texts)
+    assert "12,345 values in 1 column, 1.5 nats per row" in texts
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+FAR_APART = ((9, 1.5), (1_000, 0.3), (160_000, 2.1e-9))
+
+
+@pytest.mark.parametrize(
+    ("loss", "seconds"), [(5e-324, 0.0), (1e308, 1e300), (0.0, 0.0), (0.5, 5e-324), (0.5, None)]
+)
+def test_figures_of_any_size_are_drawn(loss, seconds, tmp_path):
+    (tmp_path / "a.svg").write_text("")
+    trial = Trial("exact", "joint", 2**62, 9, 1.0, loss, 0.0, seconds, "")
+    Comparison((trial,), 1, 2, 0.7).plot(tmp_path / "a.svg", overwrite=True)
+    assert any(text.startswith("exact") for text in texts_of(tmp_path / "a.svg"))
+
+
+@pytest.mark.parametrize(
+    "name", ["</text><script>alert(1)</script>", "a\ud800\u202eb", "x" * 10**5, "&amp;\x00"]
+)
+def test_hostile_names_are_text(name, tmp_path):
+    trials = [Trial(name, "no such", budget, 9, 1.0, 0.1, 0.0, 0.5, "") for budget in (2, 9)]
+    Comparison(tuple(trials), 1, 2, 0.7).plot(tmp_path / "a.svg")
+    shown = f"{name}, no such"[:60].encode("unicode_escape").decode()
+    assert any(shown.startswith(text.rstrip("…")) for text in texts_of(tmp_path / "a.svg") if len(text) > 15)
+    assert "<script" not in (tmp_path / "a.svg").read_text("utf-8")
+
+
+def texts_of(path):
+    """Return the texts of a picture."""
+    return [text.text for text in ElementTree.parse(path).iter(f"{SVG}text")]
+
+
+def drawn_in(path, kind, what="path"):
+    """Return what is drawn in the groups of a kind."""
+    groups = [group for group in ElementTree.parse(path).iter(f"{SVG}g") if kind in group.get("class", "")]
+    return [drawn for group in groups for drawn in group.iter(f"{SVG}{what}")]
+
+
+def test_a_plot_without_the_library_that_draws_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     found = vf.compare(COLUMNS, 5, "exact")
     with pytest.raises(
-        vf.MissingDependency, match=r"a plot needs matplotlib: pip install 'vocabfold\[report\]'"
+        vf.MissingDependency, match=r"a plot needs vl-convert-python: pip install 'vocabfold\[report\]'"
     ):
         found.plot(tmp_path / "a.svg")

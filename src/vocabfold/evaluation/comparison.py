@@ -144,7 +144,7 @@ class Comparison(Sequence[Trial]):
 
     def plot(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Draw what is lost, and the seconds, against the budget; to a file that ends in .svg, .png or .pdf."""
-        from vocabfold.evaluation.plotting import plot_comparison
+        from vocabfold.evaluation.chart import plot_comparison
 
         plot_comparison(self, path, overwrite=overwrite)
 

@@ -11,27 +11,27 @@ import hashlib
 import json
 import math
 import re
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from vocabfold.errors import MissingDependency
 from vocabfold.report.findings import OF, findings, percent, told_most
-from vocabfold.report.plots import LIGHT, MOST_BARS, name_of_chosen, plots, series
+from vocabfold.report.plots import MOST_BARS, name_of_chosen, plots, series
+from vocabfold.support import vega
+from vocabfold.support.palette import LIGHT
 
 _DIGITS = 9  # of numbers in the page
-_NEEDED = "the report needs jinja2 and vl-convert-python: pip install 'vocabfold[report]'"
 
 Json = dict[str, Any]
 
 
 def check_libraries() -> None:
-    """Refuse to begin without the template engine and the plotting library."""
+    """Refuse to begin without the template engine and the library that draws."""
     try:
         import jinja2  # noqa: F401
-        import vl_convert  # noqa: F401
     except ImportError as error:
-        raise MissingDependency(_NEEDED) from error
+        raise MissingDependency("the report needs jinja2: pip install 'vocabfold[report]'") from error
+    vega.check_library()
 
 
 def page(summary: Json) -> str:
@@ -42,7 +42,7 @@ def page(summary: Json) -> str:
     environment = jinja2.Environment(loader=of_package, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters |= {"whole": whole, "number": short, "percent": maybe_percent}
-    library, script = _library(), files("vocabfold.report").joinpath("page.js").read_text("utf-8")
+    library, script = vega.for_browser(), files("vocabfold.report").joinpath("page.js").read_text("utf-8")
     assert "</script" not in library + script
     found, specs = findings(summary), plots(summary)
     for name, spec in specs.items():
@@ -62,14 +62,6 @@ def page(summary: Json) -> str:
         script=script,
         hashes=[_hash(library), _hash(script)],
     )
-
-
-@cache
-def _library() -> str:
-    """Return the plotting library for a browser; two seconds the first time."""
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;"))
 
 
 def embedded(data: Any) -> str:

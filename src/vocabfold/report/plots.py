@@ -1,40 +1,24 @@
-"""Summary -> Vega-Lite specifications, and pictures of them.
+"""Summary -> Vega-Lite specifications, for the page and for pictures.
 
-Colours come from a palette: in the page they are CSS variables, so that one drawing serves light, dark and
-paper; in a picture they are those of the light page. Data that the page exchanges has a name.
+Data that the page exchanges has a name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import cycle
 from typing import Any
 
+from vocabfold.evaluation.chart import panel
 from vocabfold.evaluation.results import MUCH_DRIFT
 from vocabfold.report.findings import told_most
+from vocabfold.support.palette import CSS, LIGHT, framed
 
 Json = dict[str, Any]
 
 MOST_BARS = 40  # columns in a plot; the tables have all
-LIGHT = {
-    "ink": "#1c2733",
-    "faint": "#d5dbe1",
-    "kept": "#7a8794",
-    "gain": "#c4661f",
-    "held_out": "#0b6bcb",
-    "mark": "#b3261e",
-    "private": "#0b6bcb",
-    "tail": "#8fbce6",
-    "other": "#c9ced4",
-}
-CSS = {name: f"var(--{name.replace('_', '-')})" for name in LIGHT}
 _SERIES = {"information": "kept, rows at fit", "gain": "gain, other folds", "held_out": "gain, held-out rows"}
 _COLOURS = {"information": "kept", "gain": "gain", "held_out": "held_out"}
 _DASHES = {"information": [2, 2], "gain": [7, 3], "held_out": [1, 0]}  # for those who see no colours
-_METHOD_COLOURS = [
-    *("#0b6bcb", "#c4661f", "#2e8b57", "#8e44ad", "#b3261e", "#7a8794"),
-    *("#d4a017", "#1aa6a6", "#d16ba5", "#5c4033", "#3f51b5"),
-]
 
 
 def plots(summary: Json, colours: Mapping[str, str] = CSS) -> dict[str, Json]:
@@ -48,8 +32,9 @@ def plots(summary: Json, colours: Mapping[str, str] = CSS) -> dict[str, Json]:
         found["calibration"] = _calibration(summary["trust"], colours)
         found["drift"] = _drift(summary["trust"], colours)
     if summary["comparison"] and any(trial["lost"] is not None for trial in summary["comparison"]["trials"]):
-        found["comparison"] = _comparison(summary["comparison"], colours)
-    return {name: _framed(spec, colours) for name, spec in found.items()}
+        trials, own = summary["comparison"]["trials"], summary["comparison"]["own"]
+        found["comparison"] = panel(trials, "lost", colours, own) | {"height": 320}
+    return {name: framed({"width": "container"} | spec, colours) for name, spec in found.items()}
 
 
 def pictures(summary: Json, titles: Mapping[str, str]) -> dict[str, Json]:
@@ -68,36 +53,6 @@ def series(budgets: Json) -> list[str]:
     return [fact for fact in _SERIES if budgets[fact][0] is not None]
 
 
-def _framed(spec: Json, colours: Mapping[str, str]) -> Json:
-    """Add what all plots have in common."""
-    axis = {
-        "labelColor": colours["ink"],
-        "titleColor": colours["ink"],
-        "gridColor": colours["faint"],
-        "domainColor": colours["faint"],
-        "tickColor": colours["faint"],
-        "titleFontWeight": "normal",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "labelLimit": 130,
-        "labelOverlap": True,
-    }
-    legend = {
-        "labelColor": colours["ink"],
-        "titleColor": colours["ink"],
-        "labelFontSize": 12,
-        "labelLimit": 300,
-    }
-    config = {
-        "font": "system-ui, sans-serif",
-        "axis": axis,
-        "legend": legend | {"orient": "top", "title": None, "columns": 3},
-        "view": {"stroke": None},
-        "title": {"color": colours["ink"], "fontSize": 14, "fontWeight": "bold", "limit": 800},
-    }
-    return {"background": "transparent", "config": config, "width": "container"} | spec
-
-
 def _scale(colours: Mapping[str, str], names: Mapping[str, str]) -> Json:
     """Return a colour for each series: names maps what it is called to the name of its colour."""
     return {"domain": list(names), "range": [colours[colour] for colour in names.values()]}
@@ -111,7 +66,13 @@ def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
         for budget, figure in zip(budgets["budget"], budgets[fact], strict=True)
     ]
     chosen = budgets["budget"][budgets["chosen"]]
-    x = _log("budget", "ids in all columns") | {"axis": {"format": "~s", "tickCount": 6}}
+    x = {
+        "field": "budget",
+        "type": "quantitative",
+        "title": "ids in all columns",
+        "scale": {"type": "log", "nice": False},
+        "axis": {"format": "~s", "tickCount": 6},
+    }
     names = {_SERIES[fact]: _COLOURS[fact] for fact in facts}
     colour = {"field": "series", "type": "nominal", "scale": _scale(colours, names)}
     dash = {
@@ -380,58 +341,3 @@ def _drift(trust: Json, colours: Mapping[str, str]) -> Json:
         "encoding": {"x": {"datum": MUCH_DRIFT}},
     }
     return spec | {"layer": [bars, much]}
-
-
-def _comparison(comparison: Json, colours: Mapping[str, str]) -> Json:
-    done = [trial for trial in comparison["trials"] if trial["lost"] is not None]
-    names = list(dict.fromkeys(trial["name"] for trial in done))
-    facts = ("name", "budget", "lost", "seconds", "of_least")
-    # On a logarithmic axis nothing is 0.
-    rows = [{fact: trial[fact] for fact in facts} for trial in done if trial["lost"] > 0]
-    palette = [colour for colour, _ in zip(cycle(_METHOD_COLOURS), names, strict=False)]
-    x = _log("budget", "ids in all columns") | {"axis": {"format": "~s", "tickCount": 6}}
-    y = _log("lost", "share of the information lost") | {"axis": {"format": ".0~e", "tickCount": 6}}
-    y["scale"] = {"type": "log"}
-    methods = {
-        "data": {"values": rows},
-        "mark": {"type": "line", "point": {"filled": True, "size": 60}, "strokeWidth": 2},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "color": {"field": "name", "type": "nominal", "scale": {"domain": names, "range": palette}},
-            "shape": {"field": "name", "scale": {"domain": names}},
-            "tooltip": [
-                {"field": "name", "title": "method"},
-                {"field": "budget", "format": ","},
-                {"field": "lost", "format": ".3~g"},
-                {"field": "of_least", "title": "of the least", "format": ".4~g"},
-                {"field": "seconds", "format": ".3~g"},
-            ],
-        },
-    }
-    own = comparison["own"] | {"text": "this codebook"}
-    marked = {
-        "data": {"values": [own]},
-        "encoding": {"x": x, "y": y},
-        "layer": [
-            {
-                "mark": {
-                    "type": "point",
-                    "shape": "cross",
-                    "size": 180,
-                    "filled": True,
-                    "fill": colours["ink"],
-                },
-                "encoding": {"tooltip": [{"field": "text"}, {"field": "lost", "format": ".3~g"}]},
-            },
-            {
-                "mark": {"type": "text", "dy": 16, "fill": colours["ink"]},
-                "encoding": {"text": {"field": "text"}},
-            },
-        ],
-    }
-    return {"height": 320, "layer": [methods, marked] if own["lost"] > 0 else [methods]}
-
-
-def _log(field: str, title: str) -> Json:
-    return {"field": field, "type": "quantitative", "scale": {"type": "log", "nice": False}, "title": title}

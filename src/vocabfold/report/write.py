@@ -18,12 +18,11 @@ from vocabfold.report.findings import findings
 from vocabfold.report.page import check_libraries, page
 from vocabfold.report.plots import pictures
 from vocabfold.report.summary import Json, summarise
-from vocabfold.support import checks
+from vocabfold.support import checks, vega
 from vocabfold.support.checks import number
 from vocabfold.support.progress import track
 
 _ROUNDING = 1e-6  # of what values tell
-_SCALE = 2  # pixels of a picture for each of its points
 
 
 def write_report(
@@ -72,15 +71,13 @@ def write_report(
 
 def draw(summary: Json, folder: Path, *, overwrite: bool) -> None:
     """Write every plot to a folder, as SVG and as PNG."""
-    import vl_convert
-
     specs = pictures(summary, findings(summary))
     for name in track(list(specs), "drawing"):
-        svg = vl_convert.vegalite_to_svg(specs[name])
+        svg = vega.as_svg(specs[name])
         with replacing(folder / f"{name}.svg", overwrite=overwrite) as partial:
             partial.write_text(svg, "utf-8")
         with replacing(folder / f"{name}.png", overwrite=overwrite) as partial:
-            partial.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+            partial.write_bytes(vega.as_png(svg))
 
 
 def _check_comparison(book: Codebook, compared: Comparison) -> None:

@@ -112,7 +112,7 @@ def compare(
     comparison.check_options(**given, **tuning)
     options.check_unused("--methods", given["methods"] or comparison.DEFAULT_METHODS, epsilon, shards, seed)
     if plot is not None:
-        from vocabfold.evaluation.plotting import check_plot
+        from vocabfold.evaluation.chart import check_plot
 
         check_plot(plot, overwrite=force)
     of_rows = {
