@@ -17,7 +17,7 @@ CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
 IO = ("io.folders", "io.engines", "io.rows")
 COMMON = ("errors", "support", *IO)
-# A room, what it is, and the rooms that it may import: all of them stand above it. CONTRIBUTING shows this table.
+# A room, what it is, and the rooms that it may import: all stand above it. CONTRIBUTING shows this table.
 ROOMS = {
     "errors": ("all exceptions", ()),
     "support": ("checks of arguments, words, progress, how loops are compiled", ("errors",)),
