@@ -171,8 +171,8 @@ def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch)
     assert [name for name in named if f"def {name}" not in tests] == []
     first_table = re.findall(r"^\| .*$", text.split("## The algorithms")[0], re.MULTILINE)
     for module, name in re.findall(r"`(\w+)\.(\w+)`", "\n".join(first_table)):
-        folder = "solve." if (ROOT / "src" / "vocabfold" / "solve" / f"{module}.py").exists() else ""
-        assert callable(getattr(import_module(f"vocabfold.{folder}{module}"), name))
+        solve = "solve." if (ROOT / "src/vocabfold/folding/solve" / f"{module}.py").exists() else ""
+        assert callable(getattr(import_module(f"vocabfold.folding.{solve}{module}"), name))
     newest = tables.newest("methods")
     assert f"benchmarks/runs/{newest.name}/README.md" in text
     assert tables.shown("methods", text) == report.for_page(tables.read_csv(newest / "raw.csv"))
