@@ -45,7 +45,7 @@ check: $(VENV)/.test ## format, lint, types
 
 full: setup-system $(VENV)/.harden test ## + the slow tests (clusters of Spark), a browser that must be there, the examples with torch, and no compiler
 	$(PIP) install torch==2.13.0
-	$(BIN)/python -m pytest tests/test_docs.py -k "example"
+	$(BIN)/python -m pytest tests/docs/test_docs.py -k "example"
 	VOCABFOLD_FULL=1 $(BIN)/python -m pytest -m "slow or browser"
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit and not spark"
 
@@ -73,8 +73,8 @@ harden: setup-system $(VENV)/.harden ## faults, load and bad input at full size,
 	$(BIN)/python -m harden.report; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 setup-system: ## install what tests need beside Python: Java for Spark, Chromium for the report (Debian's packages)
-	@$(call INSTALL,tests/java.py,openjdk-17-jre-headless,Java 17 or newer,on Spark)
-	@$(call INSTALL,tests/chromium.py,chromium,Chromium,in a browser)
+	@$(call INSTALL,tests/support/java.py,openjdk-17-jre-headless,Java 17 or newer,on Spark)
+	@$(call INSTALL,tests/support/chromium.py,chromium,Chromium,in a browser)
 
 docs: $(VENV)/.test ## write docs/cli.md from the commands
 	$(BIN)/python docs/make_cli.py

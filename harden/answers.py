@@ -3,8 +3,8 @@
 More than ten thousand random tables of counts of every awkward kind: ties, zeros, one class, copies, mirror
 images, proportional counts, rates that differ in their last digit, counts up to 10^12, totals of 2^53. Each
 is folded by `exact` and by `dynamic`, at sizes inside and at the ends of what is possible, and asked for its
-curve; several columns are folded within one budget. The judge is `tests/reference.py`: the programme as
-defined, with 60 digits, and all splits of a budget. What is compared is the objective, computed by the judge
+curve; several columns are folded within one budget. The judge is `tests/support/reference.py`: the programme
+as defined, with 60 digits, and all splits of a budget. What is compared is the objective, computed by the judge
 from the ids that came back, never cuts. `largest` is the largest difference found, as a share of I(X;C);
 above 1e-12 it is a failure, and so are a `gap` above 1e-12 nats, another size than the one asked for, an id
 out of range, and ids that do not rise with the rate.
@@ -33,26 +33,14 @@ from harden.tally import Tally
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-import reference  # noqa: E402
+from support import reference  # noqa: E402
 
 TOLERANCE = 1e-12  # of I(X;C), and nats of a gap
 MOST = 2**53
 LAWS = [  # of the numeric core, whose examples take a millisecond or so each
-    "tests/solve",
-    *(
-        f"tests/test_{name}.py"
-        for name in (
-            "solve",
-            "order",
-            "budget",
-            "information",
-            "folding",
-            "estimate",
-            "private",
-            "paper",
-            "methods",
-        )
-    ),
+    "tests/folding",
+    "tests/fitting/test_split.py",
+    "tests/laws/test_paper.py",
 ]
 EXAMPLES = 100_000
 
@@ -153,7 +141,7 @@ def run(small: bool) -> Iterator[Row]:
         with tally.case(f"seed {seed}, {columns}"):
             _check_table(tally, columns, rng)
     yield tally.row
-    yield _laws(LAWS, EXAMPLES) if not small else _laws(["tests/test_budget.py"], 200)
+    yield _laws(LAWS, EXAMPLES) if not small else _laws(["tests/folding/test_allocation.py"], 200)
 
 
 def _with_rows(family: Callable[[random.Random], Pairs], rng: random.Random) -> Pairs:

@@ -27,7 +27,7 @@ SESSIONS = [
     ["-m", "not slow and not jit and not spark", "-k", "not every_example and not page_is_made_from"],
     ["-m", "spark and not slow"],
 ]
-SMALL = [["tests/test_order.py", "tests/test_budget.py"]]
+SMALL = [["tests/folding/test_curve.py", "tests/folding/test_allocation.py"]]
 SMALL_MODULES = ["order.py", "budget.py"]
 # Tests read what processes print, so the tool keeps its remarks to itself.
 SETTINGS = """

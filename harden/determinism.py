@@ -282,12 +282,12 @@ def _with_folds(expected: Found) -> Found:
 def _on_spark(rows: Rows, expected: Found, repeats: int) -> Row:
     """Fit rows on Spark, in other partitions and orders."""
     sys.path.insert(0, str(ROOT / "tests"))
-    import java
+    from support import java
 
     what = "Spark: partitions and their order"
     if java.home() is None:
         return {"what": what, "not_run": java.NOT_RUN}
-    from conftest import session
+    from support.session import session
 
     tally, seen = Tally(what), _Seen(_with_folds(expected))
     with tempfile.TemporaryDirectory() as folder, session("local[2]", folder) as spark:

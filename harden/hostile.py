@@ -838,7 +838,7 @@ def run(small: bool) -> Iterator[Row]:
         "command line": terminals,
     }
     for what, door_of in others.items():
-        # Of pages: seconds, and tests/test_report.py has such rows, too.
+        # Of pages: seconds, and tests/report/test_report.py has such rows, too.
         if (small and door_of is pages) or not record.is_wanted(what):
             continue
         tally = Tally()
@@ -854,8 +854,8 @@ def run(small: bool) -> Iterator[Row]:
 
 
 def _spark() -> Iterator[Row]:
-    import java
-    from conftest import session
+    from support import java
+    from support.session import session
 
     if java.home() is None:
         yield {"what": "Spark", "not_run": "there is no Java 17 or newer"}

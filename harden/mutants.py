@@ -42,13 +42,13 @@ MEMORY = 12 << 30  # bytes of addresses: a mutant may ask for any amount
 
 # For each module the tests that can tell, without those that take long or start processes.
 TESTS = {
-    "order": ["tests/test_order.py"],
+    "order": ["tests/folding/test_curve.py"],
     "budget": [
-        "tests/test_budget.py",
-        "tests/test_methods.py::test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told",
+        "tests/folding/test_allocation.py",
+        "tests/folding/test_methods.py::test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told",
     ],
-    "estimate": ["tests/test_estimate.py", "-k", "not no_other_prior and not no_signal"],
-    "codebook": ["tests/test_codebook.py", "-k", "not change_a_byte and not killed_save"],
+    "estimate": ["tests/folding/test_prior.py", "-k", "not no_other_prior and not no_signal"],
+    "codebook": ["tests/codebook/test_codebook.py", "-k", "not change_a_byte and not killed_save"],
 }
 # What the package and its tests import: loaded once, before anything is forked.
 LIBRARIES = ["numpy", "numba", "scipy.optimize", "pyarrow.parquet", "duckdb", "hypothesis", "pytest", "pdb"]

@@ -28,7 +28,7 @@ from harden import record
 from harden.tally import Tally
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-import reference  # noqa: E402
+from support import reference  # noqa: E402
 
 TOLERANCE = 1e-12  # of I(X;C)
 ROUNDED = 1e-13  # nats, beyond 2**52 units

@@ -13,7 +13,8 @@ import pytest
 import vocabfold
 
 ROOT = Path(vocabfold.__file__).parent
-CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+TESTS = Path(__file__).parent
+CONTRIBUTING = TESTS.parent / "CONTRIBUTING.md"
 
 IO = ("io.folders", "io.engines", "io.rows")
 COMMON = ("errors", "support", *IO)
@@ -149,6 +150,15 @@ def test_only_two_modules_import_spark():
 def test_only_one_module_imports_what_draws():
     assert {str(m) for m in modules() if "import vl_convert" in source(m)} == {"support/vega"}
     assert not [m for m in modules() if "matplotlib" in source(m)]
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: str(path.relative_to(TESTS)))
+def test_what_tests_share_is_in_their_support(path):
+    not_shared = {"conftest", *(module.stem for module in TESTS.rglob("test_*.py"))}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in getattr(node, "names", []) if isinstance(alias, ast.alias)]
+        for name in [*names, getattr(node, "module", None) or ""]:
+            assert not_shared.isdisjoint(name.split(".")), f"{path.name} imports {name}"
 
 
 def test_every_public_name_survives_the_import_of_all_modules():

@@ -1,0 +1,81 @@
+"""What was saved in format 1, before the package had rooms, is loaded, fitted and saved as it was then."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import vocabfold as vf
+
+FOLDER = Path(__file__).parents[1] / "data" / "format-1"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+FITTED = {  # the codebooks, the counts that they are of, and how they were fitted
+    "model": ("folds", 40, {"min_count": 1, "private_min": 20, "tail": 4}),
+    "weighted": ("weighted", 24, {"min_count": 3, "unseen": "own", "smoothing": 5.0}),
+    "information": ("folds", 30, {"aim": "information", "unseen": "error"}),
+    "hashing": (
+        "folds",
+        30,
+        {"aim": "information", "method": "hashing", "allocation": "uniform", "min_count": 2},
+    ),
+}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Return a copy of what is kept: nothing may write into that itself."""
+    return shutil.copytree(FOLDER, tmp_path / "format-1")
+
+
+def content(folder):
+    """Return the bytes of all files but of that which says when and by whom a folder was saved."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "provenance.json"}
+
+
+def test_everything_that_is_kept_has_a_test():
+    names = {path.name for path in FOLDER.iterdir() if path.is_dir()}
+    assert names == {f"codebook-{name}" for name in FITTED} | {f"counts-{name}" for name in EXPECTED["counts"]}
+    assert set(FITTED) == set(EXPECTED["codebooks"])
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_codebook_has_the_ids_that_it_had(saved, name):
+    book, expected = vf.load(saved / f"codebook-{name}"), EXPECTED["codebooks"][name]
+    book.verify()
+    assert book.digest == expected["digest"]
+    assert book.sizes == expected["sizes"]
+    assert list(book) == list(expected["ids"])
+    for feature, known in expected["ids"].items():
+        values = book[feature]["value"]
+        assert [None if value is None else str(value) for value in values.to_pylist()] == known["values"]
+        assert book[feature]["id"].to_pylist() == known["ids"]
+        assert book.ids(feature, values).tolist() == known["ids"]
+
+
+@pytest.mark.parametrize("name", EXPECTED["counts"])
+def test_counts_are_what_they_were(saved, name):
+    counts, expected = vf.load_counts(saved / f"counts-{name}"), EXPECTED["counts"][name]
+    for what in ("rows", "positive_rows", "folds", "n_values"):
+        assert getattr(counts, what) == expected[what], what
+    assert dict(counts.kinds) == expected["kinds"]
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_saved_again_the_files_have_the_same_bytes(saved, name, tmp_path):
+    vf.load(saved / f"codebook-{name}").save(tmp_path / "again")
+    assert content(tmp_path / "again") == content(FOLDER / f"codebook-{name}")
+    assert content(saved / f"codebook-{name}") == content(FOLDER / f"codebook-{name}")
+
+
+@pytest.mark.parametrize("name", EXPECTED["counts"])
+def test_counts_saved_again_have_the_same_bytes(saved, name, tmp_path):
+    vf.load_counts(saved / f"counts-{name}").save(tmp_path / "again")
+    assert content(tmp_path / "again") == content(FOLDER / f"counts-{name}")
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_counts_are_fitted_as_they_were(saved, name):
+    of, budget, settings = FITTED[name]
+    book = vf.fit(vf.load_counts(saved / f"counts-{of}"), budget, **settings)
+    assert book.digest == EXPECTED["codebooks"][name]["digest"]

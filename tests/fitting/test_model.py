@@ -1,0 +1,247 @@
+"""`aim="model"`: every rule of it, against loops over values."""
+
+import datetime
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vocabfold as vf
+from support import reference
+from support.masses import EXACT, information
+
+
+def rows_of(sites, device=None):
+    """Return rows from {value: (neg, pos)} of one column, and of a second one."""
+    columns = {"site": [], "click": []}
+    for value, (neg, pos) in sites.items():
+        columns["site"] += [value] * (neg + pos)
+        columns["click"] += [0] * neg + [1] * pos
+    return pa.table(columns)
+
+
+TABLES = st.dictionaries(
+    st.text("abcdefghij", min_size=1, max_size=2),
+    st.tuples(st.integers(0, 25), st.integers(0, 25)).filter(any),
+    min_size=1,
+    max_size=14,
+).filter(lambda table: all(sum(pair[side] for pair in table.values()) for side in (0, 1)))
+
+
+@settings(max_examples=150)
+@given(
+    TABLES,
+    st.integers(2, 20),
+    st.sampled_from([1, 3, 20]),
+    st.integers(1, 30),
+    st.integers(1, 5),
+    st.sampled_from(["other", "own", "error"]),
+    st.sampled_from(["auto", 0, 0.5, 10]),
+)
+def test_every_rule(table, budget, min_count, private_min, tail, unseen, smoothing):
+    options = {"min_count": min_count, "private_min": private_min, "tail": tail, "unseen": unseen}
+    book = vf.fit(vf.count(rows_of(table), "click"), budget, smoothing=smoothing, **options)
+    column = book.columns["site"]
+    ids = {row["value"]: row["id"] for row in book["site"].to_pylist()}
+    rates = {value: reference.shrunk(*pair, column.mean, column.strength) for value, pair in table.items()}
+    kept = [value for value, pair in table.items() if sum(pair) >= min_count]
+    pooled = [value for value in table if value not in kept]
+    assert sorted(ids) == sorted(kept)
+    has_pool_id = unseen == "own" or (bool(pooled) and bool(kept) + 1 <= budget)
+
+    # Private: all values with enough rows, as many as fit.
+    least = max(private_min, min_count)
+    enough = reference.private_from([[sum(table[v]) for v in kept]], int(has_pool_id), budget, least, tail)
+    private = [value for value in kept if sum(table[value]) >= enough]
+    assert column.n_private == len(private)
+    assert book.settings["private_from"] == (None if math.isinf(enough) else enough)
+    folded = [value for value in kept if value not in private]
+    assert len({ids[value] for value in private}) == len(private)
+    assert not {ids[value] for value in private} & {ids[value] for value in folded}
+    assert column.size == len(private) + len(column.tail) + has_pool_id <= budget
+    assert set(column.tail) >= {ids[value] for value in folded}
+
+    # The tail: intervals of the rate, which keep as much of the masses as any do.
+    for value in folded:
+        assert ids[value] == column.tail[sum(border <= rates[value] for border in column.borders)]
+    if folded:
+        size = max(1, min(tail, budget // 2, budget - has_pool_id))
+        entries = {v: sum(table[v]) for v in folded}
+        masses = [[round(2**20 * n * (1 - rates[v])) for v, n in entries.items()]]
+        masses.append([round(2**20 * n * rates[v]) for v, n in entries.items()])
+        best = vf.fold(*masses, size)
+        assert len(column.tail) == (1 if math.isinf(column.strength) else best.size)
+        groups = [ids[v] for v in folded]
+        assert reference.information(*masses, groups) == pytest.approx(best.information, abs=1e-9)
+
+    # Ids are numbered by rate, then by value.
+    own = column.size - 1 if unseen == "own" else None
+    in_order = [rate for id, rate in enumerate(column.rates) if id != own]
+    assert in_order == sorted(in_order)
+    for value in private:
+        assert column.rates[ids[value]] == pytest.approx(rates[value], abs=1e-12)
+    alike = sorted(private, key=lambda v: (rates[v], v))
+    assert [ids[v] for v in alike] == sorted(ids[v] for v in alike)
+
+    # What is not in the codebook.
+    if has_pool_id:
+        assert column.other not in column.tail
+        assert column.other not in ids.values()
+        if unseen == "own":
+            assert column.other == column.size - 1
+    elif not pooled and folded:
+        assert column.other == column.tail[sum(border <= column.mean for border in column.borders)]
+    elif not pooled:
+        assert abs(column.rates[column.other] - column.mean) == min(abs(r - column.mean) for r in column.rates)
+
+    # The figures are those of the rows.
+    groups = np.zeros((column.size, 2), int)
+    for value, pair in table.items():
+        groups[ids.get(value, column.other)] += pair
+    assert column.information == pytest.approx(information(groups.tolist()), abs=EXACT)
+    assert column.loss == pytest.approx(column.total - column.information, abs=EXACT)
+    assert (book.gap, book.bound, column.gap) == (None, None, None)
+
+
+def test_the_order_of_values_survives_where_all_are_private():
+    hours = list(range(24)) * 60
+    click = [int(h * 7 % 24 > i % 29) for i, h in enumerate(hours)]
+    days = [datetime.date(2020, 1, 1 + h % 9) for h in hours]
+    table = pa.table({"hour": hours, "day": days, "flag": [h % 2 == 0 for h in hours], "click": click})
+    book = vf.fit(vf.count(table, "click", ["hour", "day", "flag"]), 100)
+    for name in book:
+        assert book[name]["id"].to_pylist() == list(range(len(book[name])))
+        assert book.columns[name].tail == ()
+    text = table.set_column(0, "hour", pa.array([f"{h:02}" for h in hours]))
+    by_rate = vf.fit(vf.count(text, "click", "hour"), 100)
+    rates = [by_rate.columns["hour"].rates[id] for id in range(24)]
+    assert rates == sorted(rates)
+    assert by_rate["hour"]["id"].to_pylist() != list(range(24))
+    # With a pool, that one comes last; with a tail, ids go by rate.
+    more = pa.concat_tables([table, table.slice(0, 1).set_column(0, "hour", pa.array([99]))])
+    pooled = vf.fit(vf.count(more, "click", "hour"), 100).columns["hour"]
+    assert (pooled.size, pooled.other, pooled.n_pooled) == (25, 24, 1)
+    folded = vf.fit(vf.count(more, "click", "hour"), 100, min_count=1).columns["hour"]
+    assert list(folded.rates) == sorted(folded.rates)
+    assert len(folded.tail) == 1
+
+
+def test_noise_gets_one_id_for_its_tail():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    table = pa.table(
+        {
+            "noise": [f"n{v}" for v in rng.integers(0, 5000, n)],
+            "site": [f"s{v}" for v in rng.integers(0, 5000, n)],
+            "user": [f"u{v}" for v in range(n)],
+        }
+    )
+    rates = 0.1 + 0.8 * (np.array([int(s[1:]) * 7919 % 97 for s in table["site"].to_pylist()]) / 97)
+    table = table.append_column("click", pa.array((rng.random(n) < rates).astype(int)))
+    book = vf.fit(vf.count(table, "click", folds=5), 100, min_count=1)
+    assert book.sizes == {"noise": 1, "site": 22, "user": 1}
+    assert [column.gain for column in book.columns.values()] == [0.0, pytest.approx(0.06, abs=0.02), 0.0]
+
+
+def test_each_id_of_an_automatic_budget_pays_for_itself():
+    rng = np.random.default_rng(1)
+    n = 30_000
+    site = rng.zipf(1.4, n) % 5000
+    click = rng.random(n) < 0.1 + 0.8 * (site * 7919 % 97 / 97)
+    table = pa.table({"site": site, "click": click})
+    counts = vf.count(table, "click", "site")
+    book = vf.fit(counts, "auto", min_count=1)
+    frequent = sum(n >= 30 for n in np.bincount(site))
+    assert book.n_private == frequent
+    assert book.settings["budget"] == "auto"
+    assert book.budget == book.size == frequent + len(book.columns["site"].tail)
+    # With a tail of one more or one less id, loss + price x ids is not less.
+    price = math.log(n) / (2 * n)
+    column = book.columns["site"]
+    entries = [row for row in book["site"].to_pylist() if row["neg"] + row["pos"] < 30]
+    rates = [reference.shrunk(row["neg"], row["pos"], column.mean, column.strength) for row in entries]
+    rows = [row["neg"] + row["pos"] for row in entries]
+    masses = [
+        [round(2**20 * m * r) for m, r in zip(rows, side, strict=True)]
+        for side in ([1 - r for r in rates], rates)
+    ]
+    costs = {
+        size: vf.fold(*masses, size).loss * sum(rows) / n + price * size
+        for size in range(1, len(column.tail) + 3)
+    }
+    assert min(costs, key=costs.get) == len(column.tail)
+
+
+def test_a_budget_of_one_id_per_column_is_enough():
+    rng = np.random.default_rng(0)
+    table = pa.table({name: [f"{v}" for v in rng.integers(0, 99, 900)] for name in "abc"})
+    table = table.append_column("click", pa.array(rng.integers(0, 2, 900)))
+    counts = vf.count(table, "click")
+    for budget in range(3, 12):
+        for min_count in (1, 9, 1000):
+            book = vf.fit(counts, budget, min_count=min_count)
+            assert 3 <= book.size <= budget
+    with pytest.raises(vf.InputError, match=r"^budget must be at least 3 \(one id per column\), got 2\.$"):
+        vf.fit(counts, 2)
+
+
+def test_defaults_are_those_of_the_aim():
+    counts = vf.count(rows_of({"a": (30, 30), "b": (3, 0), "c": (10, 9)}), "click")
+    book = vf.fit(counts, 9)
+    about = {key: book.settings[key] for key in ("aim", "smoothing", "min_count", "private_min", "tail")}
+    assert about == {"aim": "model", "smoothing": "auto", "min_count": 20, "private_min": 30, "tail": 8}
+    assert book.columns["site"].n_pooled == 2
+    book = vf.fit(counts, 9, aim="information")
+    assert (book.settings["smoothing"], book.settings["min_count"]) == (0, 1)
+    assert book.gap == 0
+    book, _ = vf.fit_transform(rows_of({"a": (30, 30), "b": (3, 0)}), "click", 9)
+    assert book.settings["min_count"] == 1
+
+
+def test_smoothing_folds_shrunk_masses_and_bounds_them():
+    counts = vf.count(rows_of({"a": (1, 0), "b": (0, 1), "c": (40, 10), "d": (20, 30), "e": (3, 5)}), "click")
+    book = vf.fit(counts, 2, aim="information", smoothing=4)
+    column = book.columns["site"]
+    assert column.mean == 46 / 110
+    rates = [(p + 4 * column.mean) / (n + p + 4) for n, p in ((1, 0), (0, 1), (40, 10), (20, 30), (3, 5))]
+    rows = [1, 1, 50, 50, 8]
+    masses = [[round(2**20 * n * (1 - r)) for n, r in zip(rows, rates, strict=True)]]
+    masses.append([round(2**20 * n * r) for n, r in zip(rows, rates, strict=True)])
+    best = vf.fold(*masses, 2)
+    assert book.bound == pytest.approx(best.bound, abs=1e-9)
+    assert book.gap == pytest.approx(0, abs=1e-12)
+    assert book["site"]["id"].to_pylist() == best.ids.tolist()
+
+
+@pytest.mark.parametrize("smoothing", [np.float32(3), np.int64(3), 3])
+def test_numbers_of_any_type_are_saved(tmp_path, smoothing):
+    book = vf.fit(vf.count(rows_of({"a": (30, 30), "b": (31, 5)}), "click"), 9, smoothing=smoothing)
+    book.save(tmp_path / "book")
+    assert vf.load(tmp_path / "book").settings == dict(book.settings)
+
+
+def test_a_tiny_strength_gives_finite_figures():
+    rows = rows_of({"a": (30, 0), "b": (0, 25), "c": (5, 5)})
+    book = vf.fit(vf.count(rows, "click", folds=3), 9, smoothing=1e-20)
+    assert math.isfinite(book.gain)
+    assert math.isfinite(book.evaluate(rows_of({"a": (1, 3), "b": (2, 2)})).gain)
+
+
+def test_one_frequent_value_beside_rare_ones():
+    book = vf.fit(vf.count(rows_of({"big": (1000, 0), "a": (0, 1), "b": (0, 1)}), "click"), 5, min_count=1)
+    assert book["site"].num_rows == 3
+
+
+def test_weights_count_as_rows():
+    table = rows_of({"a": (30, 30), "b": (31, 5), "c": (10, 9), "d": (2, 3), "e": (4, 0)})
+    book = vf.fit(vf.count(table, "click"), 9, min_count=1)
+    double = vf.fit(vf.count(pa.concat_tables([table, table]), "click"), 9, min_count=1)
+    weighted = table.append_column("w", pa.array([2] * len(table)))
+    assert vf.fit(vf.count(weighted, "click", weight="w"), 9, min_count=1).digest == double.digest
+    half = pa.concat_tables([weighted.set_column(2, "w", pa.array([0.5] * len(table)))] * 2)
+    found = vf.fit(vf.count(half, "click", weight="w"), 9, min_count=1)
+    assert found["site"].to_pydict() == book["site"].to_pydict()
+    assert found.columns["site"].borders == book.columns["site"].borders

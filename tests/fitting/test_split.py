@@ -1,0 +1,57 @@
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.reference import private_from
+from vocabfold.fitting.pairs import Pairs
+from vocabfold.fitting.split import split
+from vocabfold.folding.prior import Prior
+
+
+def pairs_of(rows, min_count):
+    """Return the pairs of a column whose values have so many rows, all with a negative label."""
+    units, n_values = np.unique(np.array(rows), return_counts=True)
+    zeros = np.zeros(units.size, np.int64)
+    return Pairs(units, zeros, n_values, units < min_count, 1, sum(rows), Prior(0.5, 1.0))
+
+
+ROWS = st.lists(st.integers(1, 12), min_size=1, max_size=8)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(ROWS, min_size=1, max_size=4),
+    st.integers(0, 30),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_values_are_private_by_their_rows_if_they_fit(columns, extra, min_count, private_min, tail, own):
+    pairs = {str(i): pairs_of(rows, min_count) for i, rows in enumerate(columns)}
+    kept = [[n for n in rows if n >= min_count] for rows in columns]
+    pools = [own or len(k) < len(rows) for k, rows in zip(kept, columns, strict=True)]
+    n_tails = sum(map(bool, kept))
+    budget = len(columns) * (1 + own) + extra
+    found = split(pairs, budget, private_min, tail, own)
+    assert found.is_apart == (own or sum(pools) + n_tails <= budget)
+    if found.is_apart:
+        expected = private_from(kept, sum(pools), budget, private_min, tail)
+        assert found.least == (np.iinfo(np.int64).max if math.isinf(expected) else expected)
+    # Whatever the case, ids fit, and every column has one.
+    n_private = sum(n >= found.least for rows in kept for n in rows)
+    with_tail = [
+        any(n < found.least for n in rows) or (pool and not found.is_apart)
+        for rows, pool in zip(kept, pools, strict=True)
+    ]
+    assert found.n_tail >= sum(with_tail)
+    assert n_private + found.n_tail + found.is_apart * sum(pools) <= budget
+    for (name, of_column), rows in zip(pairs.items(), kept, strict=True):
+        assert of_column.n_values[found.tail(of_column)].sum() == sum(n < found.least for n in rows), name
+
+
+def test_without_a_limit_all_values_with_enough_rows_are_private():
+    found = split({"a": pairs_of([1, 5, 30, 31], 1)}, None, 30, 8, own=False)
+    assert (found.least, found.n_tail, found.is_apart) == (30, None, True)

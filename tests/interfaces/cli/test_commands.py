@@ -1,0 +1,406 @@
+"""The command line as a user meets it: what it prints where, and how it ends."""
+
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import vocabfold as vf
+from support.builders import fold_counts
+from support.terminal import FOLD, bad, ok
+from vocabfold.interfaces.cli import options
+
+
+@pytest.mark.filterwarnings("default:.*seems to be what the codebook was fitted on")
+def test_from_rows_to_ids(vocabfold, rows):
+    out = ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
+    assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "nats", "kept", "loss"]
+    assert "5 of 5 ids used" in out
+    book = vf.load("book")
+    assert book.digest == fold_counts(vf.count(rows, "click", ["site", "zip"]), 5).digest
+    assert f"digest {book.digest}" in out
+    pq.write_table(pq.read_table(rows[0]).slice(1), "new.parquet")
+    out = ok(vocabfold("transform", "book", "new.parquet", "-o", "ids.parquet", "--expect", book.digest))
+    assert out.splitlines()[0] == "199 rows -> ids.parquet"
+    assert pq.read_table("ids.parquet").equals(book.transform(pq.read_table("new.parquet")))
+    code, _, err = vocabfold("transform", "book", "*day.parquet", "-o", "each/", "--only-ids", "--offset-ids")
+    assert code == 0
+    assert err == (
+        "warning: monday.parquet and 1 more seems to be what the codebook was fitted on: its ids tell the "
+        "labels of these rows, and a model that is trained on them trusts rare values too much; use 'vocabfold "
+        "fit --train-out', or 'vocabfold transform --counts' with counts by fold, or fit on older rows.\n"
+    )
+    assert sorted(path.name for path in Path("each").iterdir()) == rows
+    assert pq.read_table("each/tuesday.parquet").schema.names == ["site", "zip"]
+
+
+def test_counts_are_kept_and_merged(vocabfold, rows):
+    for path in rows:
+        out = ok(vocabfold("count", path, "--label", "click", "-o", path.removesuffix(".parquet")))
+        assert out.splitlines()[:2] == ["column  kind  values", "site    text       4"]
+    out = ok(vocabfold("merge", "monday", "tuesday", "-o", "week"))
+    assert "400 rows, " in out
+    ok(vocabfold("fit", "week", "--budget", "3", "-o", "book"))
+    ok(vocabfold("fit", "monday", "tuesday", "--budget", "3", "--label", "click", "-o", "again"))
+    assert vf.load("book").digest == vf.load("again").digest == vf.fit(vf.count(rows, "click"), 3).digest
+
+
+def test_training_rows_are_written_without_their_labels(vocabfold, rows):
+    words = ["--label", "click", "--budget", "12", "--folds", "4", "--fold-seed", "3", "--tail", "3"]
+    out = ok(
+        vocabfold("fit", *rows, *words, "--private-min", "60", "-o", "book", "--train-out", "train.parquet")
+    )
+    assert "400 rows -> train.parquet, each without its own label\n" in out
+    assert "values with at least 60 rows have ids of their own\n" in out
+    assert "out of fold" in out.splitlines()[0]
+    options = {"folds": 4, "fold_seed": 3, "tail": 3, "private_min": 60}
+    book, written = vf.fit_transform(rows, "click", 12, out="again.parquet", **options)
+    assert vf.load("book").digest == book.digest
+    assert pq.read_table("train.parquet").equals(pq.read_table("again.parquet"))
+    # The same from counts, in two steps.
+    ok(vocabfold("count", *rows, "--label", "click", "--folds", "4", "--fold-seed", "3", "-o", "counts"))
+    ok(
+        vocabfold(
+            "fit", "counts", *words[:4], "--tail", "3", "--private-min", "60", "--min-count", "1", "-o", "two"
+        )
+    )
+    ok(vocabfold("transform", "two", *rows, "--counts", "counts", "-o", "two.parquet"))
+    assert pq.read_table("two.parquet").equals(pq.read_table("train.parquet"))
+    assert "monday.parquet is not what was counted" in bad(
+        vocabfold("transform", "two", rows[0], "--counts", "counts", "-o", "one.parquet")
+    )
+
+
+def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
+    ok(vocabfold("fit", rows[0], "--label", "click", "--budget", "9", "--features", "site,zip", "-o", "book"))
+    code, out, err = vocabfold("evaluate", "book", rows[1])
+    assert code == 0
+    assert out.splitlines()[0].split()[:5] == ["column", "at", "fit", "here", "gain"]
+    assert out.splitlines()[3].startswith("all ")
+    assert "200 rows, " in out
+    assert (
+        "warning: column 'zip' has 5 values with a natural order; better give it to the model as it is.\n"
+        in err
+    )
+    found = json.loads(vocabfold("evaluate", "book", rows[1], "--json")[1])
+    judged = vf.load("book").evaluate(rows[1])
+    assert found["gain"] == judged.gain
+    assert found["columns"]["site"]["calibration"] == judged.calibration("site").to_pylist()
+    assert found["warnings"] == list(judged.warnings)
+    assert vocabfold("evaluate", "book", rows[1], "--fail-below", "-1")[0] == 0
+    code, out, err = vocabfold("evaluate", "book", rows[1], "--fail-below", "0.9")
+    assert (code, out.splitlines()[3][:4]) == (1, "all ")
+    assert err.splitlines()[-1] == f"failed: the gain of {judged.gain:.4g} nats per row is below 0.9."
+    assert found["passed"]
+    code, _, err = vocabfold("evaluate", "book", rows[0], "--fail-below", "-9")
+    assert (
+        "warning: monday.parquet seems to be what the codebook was fitted on: evaluate it on other rows.\n"
+        in err
+    )
+    failed = (
+        "failed: these seem to be the rows that the codebook was fitted on, which tell nothing about others."
+    )
+    assert (code, err.splitlines()[-1]) == (1, failed)
+    assert not json.loads(vocabfold("evaluate", "book", rows[1], "--json", "--fail-below", "9")[1])["passed"]
+    ok(vocabfold("transform", "book", rows[1], "-o", "ids.parquet"))
+    assert bad(vocabfold("evaluate", "book", "ids.parquet")) == (
+        "column 'site' of ids.parquet holds ids already; give the rows as they were."
+    )
+
+
+def test_why_ids_are_left_over(vocabfold, rows):
+    words = ["fit", *rows, "--label", "click", "-b", "40", "-o", "book", "--force"]
+    out = ok(vocabfold(*words, "--private-min", "500"))
+    assert "of 40 ids used (no value has 500 rows: --private-min)" in out
+    assert "of 40 ids used (no other value has 50 rows: --min-count)" in ok(
+        vocabfold(*words, "--min-count", "50")
+    )
+    assert "values with at least 50 rows have ids of their own" in ok(vocabfold(*words, "--min-count", "50"))
+
+
+def test_names_of_columns_are_not_taken_for_options(vocabfold):
+    pq.write_table(pa.table({"fold_column": ["a"], "min_count": ["b"], "y": [0]}), "in.parquet")
+    text = bad(vocabfold("count", "in.parquet", "--label", "z", "-o", "c"))
+    assert text == "column 'z' is not in in.parquet. Columns: fold_column, min_count, y."
+
+
+def test_columns_that_nobody_named_are_listed(vocabfold, rows):
+    note = "note: not text, so left as they are: zip (to fold them, name all --features)\n"
+    for words in (["count"], ["fit", "--budget", "9"], ["fit", "--budget", "9", "--train-out", "t.csv"]):
+        out = [words[0], rows[0], "--label", "click", *words[1:], "-o", f"out{len(words)}"]
+        code, _, err = vocabfold(*out)
+        assert (code, err) == (0, note)
+        assert vocabfold(*out, "--force", "--features", "site,zip")[2] == ""
+
+
+def test_every_option_of_count_reaches_it(vocabfold):
+    lines = ["a,b,say,w,part", "x,1,yes,2,0", "y,2,no,1,1", "x,1,,1,1", "z,2,yes,1,0"]
+    Path("log.csv").write_text("\n".join(lines) + "\n")
+    options = ["--label", "say", "--positive", "yes", "--weight", "w", "--drop-null-labels"]
+    folds = ["--folds", "2", "--fold-column", "part", "--memory", "1GB"]
+    out = json.loads(ok(vocabfold("count", "log.csv", *options, *folds, "-o", "counts", "--json")))
+    assert out == {
+        "counts": "counts",
+        "rows": 4,
+        "positive_rows": 3,
+        "label": "say",
+        "positive": "yes",
+        "folds": 2,
+        "columns": {"a": {"kind": "text", "values": 3}},
+    }
+    ok(
+        vocabfold(
+            "count", "log.csv", *options, "--features", "b", "--folds", "2", "--fold-seed", "1", "-o", "b"
+        )
+    )
+    assert vf.load_counts("b").features == ("b",)
+    assert "no other text-like column" in bad(
+        vocabfold("count", "log.csv", *options, "--exclude", "a", "-o", "c")
+    )
+    assert not Path("c").exists()
+
+
+def test_names_with_commas_are_quoted_as_in_csv():
+    assert options.names(['a,"b,c"', "d"]) == ["a", "b,c", "d"]
+    assert options.names(None) is None
+    assert options.names(['"a\r\nb",c']) == ["a\r\nb", "c"]
+    with pytest.raises(
+        vf.InputError, match="cannot be read as names with commas between them .* double quotes"
+    ):
+        options.names(["x" * 200_000])
+
+
+def test_json_holds_no_characters_that_a_terminal_obeys(vocabfold):
+    name, value = "\x9b31m\u202e", "\x85\x1b]0;\x07\U000e0001 ü"
+    pq.write_table(pa.table({name: [value, "b"] * 3, "y": [0, 1, 1] * 2}), "t.parquet")
+    ok(vocabfold("fit", "t.parquet", "--label", "y", "-b", "4", "--aim", "information", "-o", "book"))
+    out = ok(vocabfold("inspect", "book", "--feature", name, "--json"))
+    assert out.replace("\n", "").isprintable()
+    assert "ü" in out
+    found = json.loads(out)
+    assert found["feature"] == name
+    assert value in [example for group in found["ids"] for example in group["examples"]]
+
+
+def test_every_option_of_fit_reaches_it(vocabfold, rows):
+    options = ["--method", "threshold", "--allocation", "uniform", "--min-count", "3", "--unseen", "own"]
+    options += ["--smoothing", "2.5", "--private-min", "7", "--tail", "5"]
+    options += ["--epsilon", "0.9", "--shards", "2"]
+    ok(
+        vocabfold(
+            "fit", *rows, "--label", "click", "--budget", "4", "--aim", "information", *options, "-o", "book"
+        )
+    )
+    assert vf.load("book").settings == {
+        "aim": "information",
+        "method": "threshold",
+        "allocation": "uniform",
+        "budget": 4,
+        "smoothing": 2.5,
+        "min_count": 3,
+        "private_min": 7,
+        "private_from": None,
+        "tail": 5,
+        "unseen": "own",
+        "epsilon": 0.9,
+        "shards": 2,
+        "seed": 0,
+    }
+
+
+def test_methods_that_look_at_values_print_what_they_used(vocabfold, rows):
+    fit = ["fit", *rows, "--label", "click", "--budget", "9", "--aim", "information", "--force", "-o", "book"]
+    out = ok(vocabfold(*fit, "--method", "frequency"))
+    assert "values with at least" not in out
+    out = ok(vocabfold(*fit, "--method", "hashing", "--allocation", "uniform", "--budget", "6"))
+    assert "of 6 ids used (the method made no more)" in out
+    out = ok(vocabfold(*fit, "--budget", "60", "--unseen", "own"))
+    assert "7 of 60 ids used (more would keep no more), 100 %" in out
+    assert "method" not in out
+    out = ok(vocabfold(*fit, "--budget", "3", "--method", "greedy"))
+    assert re.search(r"kept, gap [\d.e-]+ \(1\.\d+ times the least loss\)", out)
+    assert "label click = 1, method greedy" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [("160000", 160_000), ("160k", 160_000), ("1.5m", 1_500_000), ("2K", 2000), ("10,000", 10_000)],
+)
+def test_budgets(text, ids):
+    assert options.parse_budget(text) == ids
+
+
+def test_inspect(vocabfold, rows):
+    ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
+    book = vf.load("book")
+    out = json.loads(ok(vocabfold("inspect", "book", "--json")))
+    assert (out["digest"], out["size"], out["rows"]) == (book.digest, 5, 400)
+    assert out["columns"]["site"]["n_values"] == book.columns["site"].n_values
+    out = ok(vocabfold("inspect", "book"))
+    assert out.splitlines()[0].startswith("column")
+    out = json.loads(ok(vocabfold("inspect", "book", "--feature", "site", "--json")))
+    assert [group["id"] for group in out["ids"]] == list(range(book.sizes["site"]))
+    assert sum(group["neg"] + group["pos"] for group in out["ids"]) == 400
+    out = ok(vocabfold("inspect", "book", "--feature", "site", "--limit", "1"))
+    assert "more ids (--limit)" in out
+    out = json.loads(ok(vocabfold("inspect", "book", "--feature", "zip", "--value", "3", "--json")))
+    assert out == {"feature": "zip", "value": 3, "id": int(book.ids("zip", [3])[0]), "is_known": True}
+    out = ok(vocabfold("inspect", "book", "--feature", "zip", "--value", "77"))
+    assert out == f"zip 77: id {book.columns['zip'].other}, not in the codebook\n"
+    out = ok(vocabfold("inspect", "book", "--feature", "zip", "--missing"))
+    assert out == f"zip (missing): id {book.columns['zip'].other}, not in the codebook\n"
+    out = ok(vocabfold("inspect", "book", "--feature", "site", "--id", "0"))
+    assert out.splitlines() == book.members("site", 0)
+    first = next(id for id in range(book.sizes["site"]) if len(book.members("site", id)) > 1)
+    words = ["inspect", "book", "--feature", "site", "--id", first, "--limit", "1"]
+    out = json.loads(ok(vocabfold(*words, "--json")))
+    assert out == {"feature": "site", "id": first, "values": book.members("site", first)[:1], "is_all": False}
+    assert vocabfold(*words) == (0, book.members("site", first)[0] + "\n", "... and more (--limit)\n")
+
+
+def test_values_that_json_has_no_numbers_for(vocabfold):
+    pq.write_table(pa.table({"x": [1.5, float("inf"), None, 1.5], "y": [0, 1, 1, 0]}), "in.parquet")
+    ok(
+        vocabfold(
+            "fit",
+            "in.parquet",
+            "--label",
+            "y",
+            "--features",
+            "x",
+            "-b",
+            "3",
+            "--aim",
+            "information",
+            "-o",
+            "book",
+        )
+    )
+    out = ok(vocabfold("inspect", "book", "--feature", "x", "--json"))
+    assert json.loads(out, parse_constant=pytest.fail)["ids"][1]["examples"] == [None, "inf"]
+    for value, id in (("inf", 1), ("nan", 1), ("1.5", 0)):
+        out = json.loads(ok(vocabfold("inspect", "book", "--feature", "x", "--value", value, "--json")))
+        assert (out["id"], out["is_known"]) == (id, True)
+    bad(vocabfold("inspect", "book", "--feature", "x", "--value", "1_0"))
+
+
+def test_what_is_shown_cannot_write_to_the_terminal(vocabfold):
+    table = pa.table({"a\x1b[31m\n": ["x\x1b]0;title\x07", None, "v" * 500], "y": [0, 1, 1]})
+    pq.write_table(table, "in.parquet")
+    out = ok(vocabfold("fit", "in.parquet", "--label", "y", "-b", "2", "--min-count", "1", "-o", "book"))
+    out += ok(vocabfold("inspect", "book", "--feature", "a\x1b[31m\n"))
+    assert "\x1b" not in out
+    assert r"x\x1b]0;title\x07" in out
+    assert "(missing)" in out
+    assert "v" * 59 + "…" in out
+    assert "\x1b" not in bad(vocabfold("fit", "in.parquet", "--label", "z", "--budget", "2", "-o", "b"))
+
+
+def test_an_interrupted_demo_does_not_go_on(vocabfold, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(vf, "fit_transform", interrupted)
+    code, out, err = vocabfold("demo")
+    assert (code, err) == (130, "error: interrupted.\n")
+    assert out.count("$ vocabfold") == 1
+
+
+def test_help_and_version(vocabfold):
+    assert "Usage: vocabfold" in ok(vocabfold())
+    assert ok(vocabfold("--version")) == f"vocabfold {vf.__version__}\n"
+    for verb in ("count", "merge", "fit", "transform", "evaluate", "compare", "report", "inspect", "demo"):
+        assert verb in ok(vocabfold("--help"))
+        assert f"Usage: vocabfold {verb}" in ok(vocabfold(verb, "--help"))
+
+
+def test_compare_prints_draws_and_refuses(vocabfold, rows):
+    asked = ["--budgets", "4", "--budgets", "0.006k", "--methods", "exact,hashing"]
+    of_rows = [*rows, "--label", "click"]
+    out = ok(vocabfold("compare", *of_rows, *asked, "--plot", "a.svg"))
+    assert out.count("hashing  uniform") == 2
+    assert "plot -> a.svg" in out
+    assert "hashing, uniform" in Path("a.svg").read_text()
+    ok(vocabfold("count", *of_rows, "-o", "counts"))
+    found = json.loads(ok(vocabfold("compare", "counts", *asked, "--json")))
+    assert [trial["budget"] for trial in found["trials"]] == [4, 4, 6, 6]
+    assert found["trials"][0]["lost"] == found["trials"][0]["loss"] / found["total"]
+    for words, message in [
+        (
+            ["counts", "--budgets", "4,x"],
+            "--budgets must be numbers of ids, at least 1, with commas between them alone, such as 1000,160k",
+        ),
+        (
+            ["counts", *asked, "--label", "no"],
+            "counts was counted with the label 'click', not 'no'; leave --label out",
+        ),
+        (["counts", *asked, "--features", "site"], "--features is for rows, and counts holds counts"),
+        (["counts", "absent", *asked], "there is no absent; counts holds counts: give folders of counts."),
+        (["counts", *asked, "--plot", ""], "the name must end in .svg, .png or .pdf to be a plot."),
+        (["counts", "--budgets", "4,,5"], "--budgets must be numbers of ids, at least 1, with commas between"),
+        ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or --force"),
+        (
+            ["absent.csv", *asked, "--time-limit", "-1"],
+            "--time-limit must be a number of seconds above 0, got -1",
+        ),
+        (["absent.csv", *asked, "--methods", "x"], "--methods must be one of"),
+        (["absent.csv", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
+        (
+            ["absent.csv", *asked, "--seed", "1"],
+            "--seed is for --methods stochastic, not exact, hashing; leave it out",
+        ),
+        (["absent.csv", "--budgets", "9" * 20], "--budgets must be at most 4,611,686,018,427,387,904, got"),
+        (
+            ["counts", "--budgets", "4", "--methods", "threshold", "--shards", "40", "--plot", "b.svg"],
+            "no method came to its end, so there is nothing to draw: b.svg was not written.",
+        ),
+    ]:
+        code, _, err = vocabfold("compare", *words)
+        assert (code, err[: len(message) + 7]) == (2, f"error: {message}")
+
+
+def test_a_report_is_a_page(vocabfold, rows):
+    monday, tuesday = rows
+    ok(vocabfold("count", monday, "--label", "click", "--folds", 3, "-o", "counts"))
+    ok(vocabfold("fit", "counts", "--budget", 4, "--min-count", 1, "-o", "book"))
+    found = ok(vocabfold("compare", "counts", "-b", "2,4", "--methods", "exact,frequency", "--json"))
+    Path("compare.json").write_text(found)
+    given = ["--counts", "counts", "--heldout", tuesday, "--label", "click", "--compare", "compare.json"]
+    code, said, err = vocabfold("report", "book", *given, "--steps", 5, "--pictures", "plots", "-o", "r.html")
+    assert (code, err[:50]) == (0, "warning: column 'site' has values that are not in ")
+    lines = said.splitlines()
+    assert lines[0].startswith("4 values of 1 column became 2 ids, which gain ")
+    assert lines[-2] == "plots -> plots"
+    assert lines[-1] == "report -> r.html (open it in a browser)"
+    again = vocabfold("report", "book", "-o", "r.html")
+    assert again == (2, "", "error: r.html exists; give another name, or --force to replace it.\n")
+    found = json.loads(ok(vocabfold("report", "book", "-o", "r.html", "--force", "--json")))
+    assert (found["report"], found["about"]["size"], found["budgets"]) == ("r.html", 2, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--steps", "5"],
+            "--steps is for other budgets, which need the counts: give these, too, or leave it out.",
+        ),
+        (["--counts", "counts", "--steps", "1000"], "--steps must be at most 200, got 1,000."),
+        (["--label", "x"], "--label is for held-out rows; give these, too, or leave it out."),
+        (["--drop-null-labels"], "--drop-null-labels is for held-out rows; give these, too, or leave it out."),
+        (
+            ["--counts", "other"],
+            "these are not the counts that the codebook was fitted on; give those, or fit these.",
+        ),
+        (["-o", "r.txt"], "r.txt must end in .html to be a report."),
+    ],
+    ids=str,
+)
+def test_a_report_says_what_it_needs(vocabfold, rows, words, said):
+    for name, day in (("counts", rows[0]), ("other", rows[1])):
+        vf.count(day, "click", ["site"]).save(name)
+    fold_counts(vf.load_counts("counts"), 3).save("book")
+    assert vocabfold("report", "book", "-o", "r.html", *words) == (2, "", f"error: {said}\n")
