@@ -21,7 +21,10 @@ COMMON = ("errors", "support", *IO)
 # A room, what it is, and the rooms that it may import, which stand above it. CONTRIBUTING shows this table.
 ROOMS = {
     "errors": ("all exceptions", ()),
-    "support": ("checks of arguments, words, progress, how loops are compiled", ("errors",)),
+    "support": (
+        "checks of arguments, words, progress, how loops are compiled, how pictures are drawn",
+        ("errors",),
+    ),
     "io.folders": ("folders that appear whole or not at all; files of strangers", ("errors", "support")),
     "io.engines": ("where SQL runs: `duckdb`, `spark`; kinds of values", ("errors", "support", "io.folders")),
     "io.rows": (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabfold.codebook import _search
+from vocabfold.codebook import _index_kernels
 from vocabfold.codebook.index import Index
 from vocabfold.io.engines.kinds import KINDS
 
@@ -62,7 +62,7 @@ def test_no_table_is_built_for_a_few_values():
 
 def same_slot(n_keys):
     """Numbers whose hashes end alike: found by undoing the two multiplications of the hash."""
-    odd, mix = (pow(int(factor), -1, 2**64) for factor in (_search._ODD, _search._MIX))
+    odd, mix = (pow(int(factor), -1, 2**64) for factor in (_index_kernels._ODD, _index_kernels._MIX))
     keys = []
     for i in range(n_keys):
         hash = (i << 40) | 5
@@ -77,8 +77,8 @@ def same_slot(n_keys):
 @pytest.mark.jit
 def test_keys_chosen_to_collide_get_no_table_and_are_found_all_the_same():
     keys = same_slot(5000)
-    assert _search.tabulate_numbers(keys[:500]).size
-    assert _search.tabulate_numbers(keys).size == 0
+    assert _index_kernels.tabulate_numbers(keys[:500]).size
+    assert _index_kernels.tabulate_numbers(keys).size == 0
     index = Index(pa.chunked_array([pa.array(keys)]), np.arange(5000, dtype=np.int32))
     index.prepare(10**6)
     assert index.find(pa.array(keys[::7])).tolist() == list(range(0, 5000, 7))

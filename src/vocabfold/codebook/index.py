@@ -44,7 +44,7 @@ class Index:
     @property
     def is_sorted(self) -> bool:
         """Tell whether all values are in order and none comes twice, as the search needs it."""
-        from vocabfold.codebook._search import is_rising
+        from vocabfold.codebook._index_kernels import is_rising
 
         if self._n_missing > 1 or (self._n_missing and not self._begins_missing):
             return False
@@ -62,7 +62,7 @@ class Index:
     @_WRAPPING
     def prepare(self, n_wanted: int) -> None:
         """Build the table, if so many values more make it worth while."""
-        from vocabfold.codebook._search import tabulate, tabulate_numbers
+        from vocabfold.codebook._index_kernels import tabulate, tabulate_numbers
 
         self._n_wanted += n_wanted
         if self._slots is None and self._n_wanted > self._ids.size * _SEARCHES:
@@ -79,7 +79,7 @@ class Index:
         return ids
 
     def _places_of_texts(self, values: pa.Array) -> NDArray[np.int64]:
-        from vocabfold.codebook._search import find, search
+        from vocabfold.codebook._index_kernels import find, search
 
         (text, offsets), (wanted, wanted_offsets) = self._keys, _texts(values)
         if self._slots is None or not self._slots.size:
@@ -87,7 +87,7 @@ class Index:
         return find(self._slots, text, offsets, wanted, wanted_offsets)
 
     def _places_of_numbers(self, values: pa.Array) -> NDArray[np.int64]:
-        from vocabfold.codebook._search import find_numbers
+        from vocabfold.codebook._index_kernels import find_numbers
 
         wanted = _numbers(values)
         if self._slots is not None and self._slots.size:
@@ -104,7 +104,7 @@ class Index:
         if value is None:
             return int(self._ids[0]) if self._n_missing else -1
         if self._is_text:
-            from vocabfold.codebook._search import search_one
+            from vocabfold.codebook._index_kernels import search_one
 
             text, offsets = self._keys
             place = search_one(text, offsets, np.frombuffer(value.encode(errors="surrogatepass"), np.uint8))  # type: ignore[union-attr]

@@ -20,7 +20,7 @@ from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster, Frame, Kept, hint, to_texts
 from vocabfold.io.folders import headers
-from vocabfold.io.folders.saver import Saver
+from vocabfold.io.folders.parquet_writer import Saver
 from vocabfold.support.progress import track
 
 

@@ -15,7 +15,7 @@ from vocabfold.errors import CodebookError, InputError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
 from vocabfold.io.folders import headers, parquet_guard
-from vocabfold.io.folders.saver import Saver
+from vocabfold.io.folders.parquet_writer import Saver
 from vocabfold.io.folders.temporary import TemporaryFolder
 from vocabfold.io.rows.source import Rows
 from vocabfold.support.progress import track

@@ -22,7 +22,7 @@ from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster, Frame, Kept, spelled
 from vocabfold.io.folders import headers
-from vocabfold.io.folders.saver import Saver
+from vocabfold.io.folders.parquet_writer import Saver
 from vocabfold.io.rows.source import Rows
 from vocabfold.support.progress import track
 

@@ -29,7 +29,7 @@ from vocabfold.io.engines.spark import (
 )
 from vocabfold.io.folders import headers
 from vocabfold.io.folders.parquet_guard import PAGE, gone, read
-from vocabfold.io.folders.saver import Saver
+from vocabfold.io.folders.parquet_writer import Saver
 from vocabfold.support.progress import track
 
 _SENT_BYTES = 2**20  # of files that the driver reads and sends; larger ones are read by the workers

@@ -14,7 +14,7 @@ import pyarrow as pa
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.kinds import KINDS
 from vocabfold.io.folders import headers
-from vocabfold.io.folders.saver import Saver
+from vocabfold.io.folders.parquet_writer import Saver
 
 
 class Part(Protocol):

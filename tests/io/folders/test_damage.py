@@ -17,7 +17,7 @@ import pytest
 import vocabfold as vf
 from support.builders import FEATURES, arrow, fold_counts, sample
 from support.saved import edited, header_of, load
-from vocabfold.io.folders import headers, parquet_guard, saver, saving
+from vocabfold.io.folders import headers, parquet_guard, parquet_writer, saving
 
 
 def test_signing_in_the_tests_is_signing_in_the_code(folder):
@@ -26,12 +26,12 @@ def test_signing_in_the_tests_is_signing_in_the_code(folder):
 
 
 def test_how_an_engine_cuts_its_batches_does_not_show_in_the_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(saver, "_SAMPLE", 5)
-    monkeypatch.setattr(saver, "_ROW_GROUP", 10)
+    monkeypatch.setattr(parquet_writer, "_SAMPLE", 5)
+    monkeypatch.setattr(parquet_writer, "_ROW_GROUP", 10)
     table = vf.count(arrow(sample(400)), "click", ["site"], folds=9)["site"]
     entries = []
     for size in (1, 3, 7, 10, 25, 1000):
-        writer = saver.Saver(tmp_path)
+        writer = parquet_writer.Saver(tmp_path)
         entries.append(writer.add(table.schema, table.combine_chunks().to_batches(max_chunksize=size)))
     assert entries == [entries[0]] * 6
     assert pq.ParquetFile(tmp_path / entries[0]["name"]).metadata.row_group(1).num_rows == 10

@@ -23,8 +23,8 @@ from vocabfold.io.folders import headers
 from vocabfold.io.folders.atomic import put_in_place
 from vocabfold.io.folders.loading import MAX_PROVENANCE, Origin
 from vocabfold.io.folders.locks import FOLDER, Held, open_locked
+from vocabfold.io.folders.parquet_writer import Saver, unfinished
 from vocabfold.io.folders.places import PROVENANCE, check_replaceable, folder_at, is_ours
-from vocabfold.io.folders.saver import Saver, unfinished
 from vocabfold.support import checks
 
 _MAX_TRIES = 50  # to lock a folder that is removed meanwhile
