@@ -22,7 +22,7 @@ COMMON = ("errors", "support", *IO)
 ROOMS = {
     "errors": ("all exceptions", ()),
     "support": (
-        "checks of arguments, words, progress, how loops are compiled, how pictures are drawn",
+        "checks of arguments, words, progress, compiled loops, pictures",
         ("errors",),
     ),
     "io.folders": ("folders that appear whole or not at all; files of strangers", ("errors", "support")),
