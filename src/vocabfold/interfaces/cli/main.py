@@ -17,8 +17,8 @@ from typing import NoReturn
 import typer
 
 from vocabfold.errors import VocabfoldError, printable
-from vocabfold.interfaces.cli import commands as commands  # which adds the verbs
-from vocabfold.interfaces.cli.app import DEBUG, app
+from vocabfold.interfaces.cli.app import DEBUG
+from vocabfold.interfaces.cli.commands import app
 from vocabfold.interfaces.cli.options import in_options
 from vocabfold.support import progress
 

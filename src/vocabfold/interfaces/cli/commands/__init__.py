@@ -4,7 +4,9 @@ Everything heavy is imported where it is needed, so that `vocabfold --help` is q
 order of these imports.
 """
 
+from vocabfold.interfaces.cli.app import app
+
 from vocabfold.interfaces.cli.commands import making  # isort: skip
 from vocabfold.interfaces.cli.commands import judging  # isort: skip
 
-__all__ = ["judging", "making"]
+__all__ = ["app", "judging", "making"]
