@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 import vocabfold as vf
-from benchmarks.measure import Row
 from harden import record
 from harden.tally import Tally
+from tools.record import Row
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

@@ -41,10 +41,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from benchmarks.measure import Row
 from harden import record
 from harden.corpus import ODD_JSON
 from harden.targets import signed
+from tools.record import Row
 
 LONGEST, MOST_MEMORY = 1.0, 256.0  # seconds and megabytes that one may take
 _LIMIT = "256MB"  # memory of the engine

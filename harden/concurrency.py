@@ -50,8 +50,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from benchmarks.measure import Row
 from harden import record
+from tools.record import Row
 
 ROOT = Path(__file__).parents[1]
 FEATURES = ["site", "user", "hour"]

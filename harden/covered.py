@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Row
 from harden import record
+from tools.record import Row
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "vocabfold"

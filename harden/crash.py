@@ -24,10 +24,10 @@ from statistics import median
 
 import duckdb
 
-from benchmarks.measure import Row
 from harden import faults, record
 from harden.injection import disturbed
 from harden.saving import ABSENT, NEW, OLD, REFUSED, Task, fork, ground, judge, run_command, use_temporary, wait
+from tools.record import Row
 
 _KILLED = {  # and whether to a new place
     "save counts": (False, True),

@@ -33,9 +33,9 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from benchmarks.measure import Row
 from harden import record
 from harden.tally import Tally
+from tools.record import Row
 
 ROOT = Path(__file__).parents[1]
 FEATURES = ["site", "user", "number"]

@@ -35,10 +35,10 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where Java is
 
 import vocabfold as vf
-from benchmarks.measure import extra_memory
 from harden import corpus, record
 from harden.record import Row
 from harden.targets import Wrong, command
+from tools.measure import extra_memory
 from vocabfold.errors import InputError
 
 LABEL, VALUE, KEPT = "y", "v", "kept"

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 import vocabfold as vf
-from benchmarks.measure import Row, write_csv
 from harden import record
+from tools.record import Row, write_csv
 
 _LIMIT = "1GB"
 _BUDGET = 20_000

@@ -29,8 +29,8 @@ from pathlib import Path
 import duckdb
 
 import vocabfold as vf
-from benchmarks.measure import Row
 from harden import record
+from tools.record import Row
 
 _OWN = 250_000_000  # bytes that a process may take beyond the limit
 _TIMES = 10  # the limit, the size of a file

@@ -30,8 +30,8 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Row
 from harden import record
+from tools.record import Row
 
 ROOT = Path(__file__).parents[1]
 TARGET = 85.0  # percent

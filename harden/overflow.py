@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 import vocabfold as vf
-from benchmarks.measure import Row
 from harden import record
 from harden.tally import Tally
+from tools.record import Row
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import reference  # noqa: E402

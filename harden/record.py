@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.measure import CODE, Row, facts, read_csv, write_run
+from tools.record import CODE, Row, facts, read_csv, write_run
 
 RUNS = Path(__file__).parent / "runs"
 OF_A_ROW = ("date", "commit")  # what about a run is kept with every row of it

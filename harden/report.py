@@ -7,9 +7,9 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.measure import Row
-from benchmarks.tables import table, update_page
 from harden.record import OF_A_ROW, RUNS, kept
+from tools.record import Row
+from tools.tables import table, update_page
 
 PAGE = RUNS.parents[1] / "docs" / "reliability.md"
 _UNSHOWN = ("what", "tried", "failed", "not_run", "first_failure", "at_second", *OF_A_ROW)

@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from benchmarks.measure import Row
 from harden import record
+from tools.record import Row
 
 ROOT = Path(__file__).parents[1]
 SETTINGS: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
