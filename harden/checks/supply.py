@@ -33,10 +33,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from harden import record
-from tools.record import Row
+from harden.lib import harness
+from harden.lib.tests import find, java
+from tools.record import ROOT, Row
 
-ROOT = Path(__file__).parents[1]
 SETTINGS: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT: Mapping[str, Any] = SETTINGS["project"]
 EXTRAS: Mapping[str, list[str]] = PROJECT["optional-dependencies"]
@@ -260,7 +260,7 @@ def trial(
         yield row(what, 1, [str(error)], begun, **figures)
         return
     results = folder / "results.xml"
-    files = [ROOT / "tests" / f"test_{name}.py" for name in tests]
+    files = [ROOT / name for name in find(*tests)]
     options = ["-q", "-n", str(processes), "-m", chosen, "-p", "no:cacheprovider", f"--junitxml={results}"]
     options += [f"-Wignore::{warning}" for warning in ignored]
     try:
@@ -284,9 +284,9 @@ def trial(
 def _spark(folder: Path, wheel: Path, requirements: Sequence[str]) -> Iterator[Row]:
     """Run the tests on Spark with the oldest one that is allowed."""
     what = "lowest: the oldest Spark that is allowed"
-    if not record.is_wanted(what):
+    if not harness.is_wanted(what):
         return
-    if subprocess.run([sys.executable, ROOT / "tests" / "java.py"], check=False).returncode:
+    if java.home() is None:
         yield {"what": what, "not_run": "there is no Java on this machine"}
         return
     spark = [lowest(each) for each in EXTRAS["spark"]]
@@ -377,17 +377,17 @@ def run(small: bool) -> Iterator[Row]:
             return
         yield from archives(tools, folder)
         wheel = next((folder / "dist").glob("*.whl"))
-        if record.is_wanted("install: whl"):
+        if harness.is_wanted("install: whl"):
             yield from installed(wheel, folder)
         what, exact = "lowest: the oldest packages that are allowed", [lowest(each) for each in direct()]
-        if record.is_wanted(what):
+        if harness.is_wanted(what):
             yield from trial(what, folder / "lowest", wheel, exact, TESTS)
         yield from _spark(folder, wheel, exact)
         yield {
             "what": "lowest: torch and optuna, of the extra learn",
             "not_run": "only examples use them, and old releases of torch bring gigabytes",
         }
-        if not record.is_wanted("newest"):  # all that follows comes with it
+        if not harness.is_wanted("newest"):  # all that follows comes with it
             return
         yield from trial("newest: the newest packages", folder / "newest", wheel, direct(), TESTS)
         yield from trial(
@@ -415,4 +415,4 @@ def _small(folder: Path) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    record.main("supply", __doc__, run)
+    harness.main("supply", __doc__, run)

@@ -16,10 +16,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from harden import record
-from tools.record import Row
+from harden.lib import harness
+from harden.lib.tests import find
+from tools.record import ROOT, Row
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "vocabfold"
 TARGET = 95.0  # percent, of the branches alone and of lines and branches together
 SESSIONS = [
@@ -27,8 +27,8 @@ SESSIONS = [
     ["-m", "not slow and not jit and not spark", "-k", "not every_example and not page_is_made_from"],
     ["-m", "spark and not slow"],
 ]
-SMALL = [["tests/test_order.py", "tests/test_budget.py"]]
-SMALL_MODULES = ["order.py", "budget.py"]
+SMALL = [find("order", "budget")]
+SMALL_MODULES = ["folding/curve.py", "folding/allocation.py"]
 # Tests read what processes print, so the tool keeps its remarks to itself.
 SETTINGS = """
 [run]
@@ -107,4 +107,4 @@ def _missed(of_file: Row) -> list[str]:
 
 
 if __name__ == "__main__":
-    record.main("covered", __doc__, run)
+    harness.main("covered", __doc__, run)
