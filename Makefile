@@ -15,7 +15,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist wor
 # and what needs real ones is left out.
 FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
 	transform-37m spark page $(if $(DATA),methods honest)
-# What `make harden` runs: scripts in harden/, whose logs and rows are kept in harden/runs/.
+# What `make harden` runs: scripts in harden/checks/, whose logs and rows are kept in harden/runs/.
 HARDEN = answers overflow crash artefacts memory determinism concurrency hostile fuzz long_run covered mutants supply
 DATA_OPTION = $(if $(DATA),--data $(DATA))
 CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
@@ -69,7 +69,7 @@ figures: $(FIGURES:%=build/figures/%) ## the benchmarks at full size, hours; sto
 
 harden: setup-system $(VENV)/.harden ## faults, load and bad input at full size, hours; docs/reliability.md has the results
 	@$(call INSTALL,-c "import shutil; raise SystemExit(shutil.which('strace') is None)",strace,strace,that watch calls of the system)
-	@failed=; for check in $(HARDEN); do echo "$$check"; $(BIN)/python -m harden.$$check || failed="$$failed $$check"; done; \
+	@failed=; for check in $(HARDEN); do echo "$$check"; $(BIN)/python -m harden.checks.$$check || failed="$$failed $$check"; done; \
 	$(BIN)/python -m harden.report; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 setup-system: ## install what tests need beside Python: Java for Spark, Chromium for the report (Debian's packages)

@@ -7,11 +7,12 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.measure import Row
-from benchmarks.tables import table, update_page
-from harden.record import OF_A_ROW, RUNS, kept
+from harden.lib.harness import OF_A_ROW, RUNS, kept
+from tools.record import ROOT, Row
+from tools.tables import table, update_page
 
-PAGE = RUNS.parents[1] / "docs" / "reliability.md"
+SCRIPTS = ROOT / "harden" / "checks"
+PAGE = ROOT / "docs" / "reliability.md"
 _UNSHOWN = ("what", "tried", "failed", "not_run", "first_failure", "at_second", *OF_A_ROW)
 _LONG = ("survivors", "missed")  # in the log alone
 
@@ -116,13 +117,14 @@ def main() -> None:
     """Write the tables from the rows of the last runs."""
     lines, details = [], []
     for name, check in CHECKS.items():
-        line = {"what": check.title, "to reach": check.target, "script": f"[{name}](../harden/{name}.py)"}
+        script = f"[{name}](../harden/checks/{name}.py)"
+        line = {"what": check.title, "to reach": check.target, "script": script}
         if (RUNS / name).exists():
             rows = kept(RUNS / name)[1]
             runs = dict.fromkeys(row[fact] for fact in OF_A_ROW for row in rows)
             when = ", ".join([*runs, f"[log](../harden/runs/{name}/log.txt)"])
             lines.append(line | {"measured": check.measured(rows), "when": when})
-            doc = ast.get_docstring(ast.parse((RUNS.parent / f"{name}.py").read_text(encoding="utf-8")))
+            doc = ast.get_docstring(ast.parse((SCRIPTS / f"{name}.py").read_text(encoding="utf-8")))
             details.append(
                 f"### {check.title.capitalize()}\n\n{doc}\n\n{_detail(filter(check.is_shown, rows))}"
             )

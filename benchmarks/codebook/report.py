@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.codebook.run import GROUP_BY, TRAINING
-from benchmarks.measure import RUNS, read_csv
-from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, share_lost, step, table, update_readme
+from tools.record import RUNS, read_csv
+from tools.tables import TIMES, Cell, Row, figures, newest, number, share_lost, step, table, update_readme
 
 _MEMORY: dict[str, Cell] = {"peak memory (MB)": number("peak_mb", ",.0f")}
 _VALUES: dict[str, Cell] = {"step": number("step", ""), "values": number("n_values", ",")}

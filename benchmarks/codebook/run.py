@@ -18,7 +18,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import in_turns, peak
+from benchmarks.in_turns import in_turns
+from tools.measure import peak
 
 Row = dict[str, Any]
 TRAINING = "fit_transform: count by fold, fit for a model, write the rows out of fold"

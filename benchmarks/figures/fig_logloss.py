@@ -30,13 +30,13 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks import journal
 from benchmarks.figures import clicks, fig_logloss_report, network, paired
 from benchmarks.figures.recipes import ALL, EXACT, FREQUENCY, REFERENCE, Recipe
 from benchmarks.honest.data import Array, Rows
 from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK, Scores, lightgbm, logistic, losses
 from benchmarks.honest.recipes import Encoded
-from benchmarks.measure import Row
+from tools import journal
+from tools.record import Row
 
 NAME = "fig-logloss"
 PACKAGES = ["vocabfold", "numpy", "pandas", "scikit-learn", "lightgbm", "torch", "optuna"]

@@ -11,7 +11,7 @@ from benchmarks.figures.clicks import CHALLENGE, CRITEO_SAMPLE, NOT_RUN
 from benchmarks.figures.recipes import ALL, BUCKETING, DIVISIVE, EXACT, FILTER, FREQUENCY, SUBMODULAR, Recipe
 from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK
 from benchmarks.honest.recipes import ALL_VALUES, HASHING, MODEL
-from benchmarks.tables import README, Cell, Row, make_report, number, table
+from tools.tables import README, Cell, Row, make_report, number, table
 
 NAME = "fig-logloss"
 PAGE = README.parent / "docs" / "results.md"
@@ -188,7 +188,7 @@ def _against(found: dict[Any, Row], other: str, min_count: int, budget: int, mod
 
 def _plot(folder: Path, rows: Sequence[Row]) -> bool:
     """Draw log-loss against the budget: the network with and without the filter, and LightGBM."""
-    from benchmarks import plots
+    from tools import plots
 
     found = _found(rows)
     panels = [(NETWORK, FILTER), (NETWORK, 1), (LIGHTGBM, FILTER)]

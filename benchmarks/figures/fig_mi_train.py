@@ -20,11 +20,13 @@ from typing import Any
 import duckdb
 
 import vocabfold as vf
-from benchmarks import criteo_shaped, journal
+from benchmarks import criteo_shaped
 from benchmarks.figures.clicks import NOT_RUN
-from benchmarks.measure import Row, timed
-from benchmarks.plots import STYLES, canvas, save
-from benchmarks.tables import README, make_report, newest, relink, table
+from tools import journal
+from tools.measure import timed
+from tools.plots import STYLES, canvas, save
+from tools.record import Row
+from tools.tables import README, make_report, newest, relink, table
 
 NAME = "fig-mi-train"
 PAGE = README.parent / "docs" / "results.md"

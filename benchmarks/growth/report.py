@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.counts import DISTINCT, FEWEST, POWER_LAW
-from benchmarks.plots import STYLES, canvas, save
-from benchmarks.tables import README, Cell, Row, make_report, number, share_lost, table
+from tools.plots import STYLES, canvas, save
+from tools.tables import README, Cell, Row, make_report, number, share_lost, table
 
 PAGE = README.parent / "docs" / "scale.md"
 FITTED_FROM = 10**5  # values; below, what every call costs hides the growth

@@ -32,9 +32,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from benchmarks import journal
 from benchmarks.growth.counts import POWER_LAW, SHAPES, distinct, power_law
-from benchmarks.measure import Row, extra_memory, timed
+from tools import journal
+from tools.measure import extra_memory, timed
+from tools.record import Row
 
 PACKAGES = ["vocabfold", "duckdb", "pyarrow", "numpy", "numba"]
 ROW_GROUP = 1_000_000

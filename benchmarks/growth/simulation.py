@@ -23,10 +23,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import vocabfold as vf
-from benchmarks import journal
 from benchmarks.criteo_shaped import CLICK_RATE
 from benchmarks.growth.counts import pack, power_law, reduced, unique
-from benchmarks.measure import Row
+from tools import journal
+from tools.record import Row
 
 PACKAGES = ["vocabfold", "pyarrow", "numpy"]
 UNIFORM, SPREAD = "uniform", "uniform, N^(2/3) values"

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.growth.report import PAGE
 from benchmarks.growth.simulation import PAIRS, RATES, TRILLION
-from benchmarks.tables import Cell, Row, figures, make_report, number, table
+from tools.tables import Cell, Row, figures, make_report, number, table
 
 BOUND = 2 ** (1 / 3)  # of N^(2/3), for any N
 ASYMPTOTIC = {RATES: 3 / np.pi**2 * (np.pi**2 / 2) ** (2 / 3), PAIRS: 3 ** (2 / 3) / 2}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK
 from benchmarks.honest.recipes import ALL_VALUES, FILTERED, FREQUENCY, HASHING, MODEL, PAPER
-from benchmarks.measure import read_csv
-from benchmarks.tables import README, Cell, Row, figures, newest, number, table, update_page, update_readme
+from tools.record import read_csv
+from tools.tables import README, Cell, Row, figures, newest, number, table, update_page, update_readme
 
 PAGE = README.parent / "docs" / "honest.md"
 MODELS = (LOGISTIC, NETWORK, LIGHTGBM)

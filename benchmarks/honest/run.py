@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.honest.data import TABLES, Rows, generated, shuffled_flights
 from benchmarks.honest.models import MODELS, Scores, losses, score
 from benchmarks.honest.recipes import FREE, MODEL, OLDER, RECIPES, NotRun, encode
-from benchmarks.measure import RUNS, Row, facts, show, write_run
+from tools.record import RUNS, Row, facts, show, write_run
 
 PACKAGES = ["vocabfold", "numpy", "pandas", "scikit-learn", "lightgbm", "torch", "khiops"]
 BUDGETS = {

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import RUNS
-from benchmarks.tables import TIMES, Cell, Row, make_report, number, share_lost, table
+from tools.record import ROOT
+from tools.tables import TIMES, Cell, Row, make_report, number, share_lost, table
 
-PAGE = RUNS.parents[1] / "docs" / "paper.md"
+PAGE = ROOT / "docs" / "paper.md"
 TITLES = {
     "column": "One column of 100,000 rates",
     "shaped": "26 columns with the shape of the Criteo challenge",

@@ -22,8 +22,9 @@ import numpy as np
 
 import vocabfold as vf
 from benchmarks import criteo_shaped
-from benchmarks.measure import RUNS, facts, show, timed, write_run
 from benchmarks.speed.run import distinct_rates
+from tools.measure import timed
+from tools.record import RUNS, facts, show, write_run
 from vocabfold.folding import information
 from vocabfold.folding.allocation import METHODS, NOT_JOINT
 from vocabfold.folding.curve import Curve, order

@@ -20,14 +20,15 @@ import duckdb
 
 import vocabfold as vf
 from benchmarks.criteo_rows import write_rows
-from benchmarks.measure import RUNS, Row, facts, show, timed, write_run
-from benchmarks.tables import TIMES, Cell, make_report, number, table
+from tools.measure import timed
+from tools.record import ROOT, RUNS, Row, facts, show, write_run
+from tools.tables import TIMES, Cell, make_report, number, table
 from vocabfold.counts.counts import Counts
 from vocabfold.evaluation.held_out import count_new, judge
 from vocabfold.evaluation.sweep import Step, sweep
 
 PACKAGES = ["vocabfold", "vl-convert-python", "jinja2", "numpy", "numba", "duckdb", "pyarrow"]
-PAGE = RUNS.parents[1] / "docs" / "report.md"
+PAGE = ROOT / "docs" / "report.md"
 BUDGET = 2000
 _UNSAID = {"positive": None, "weight": None, "drop_null_labels": False, "preset": None, "memory_limit": None}
 

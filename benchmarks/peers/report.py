@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plots
 from benchmarks.peers.peers import EXACT, MODEL, PEERS
-from benchmarks.tables import README, Cell, Row, make_report, number, share_lost, table
+from tools import plots
+from tools.tables import README, Cell, Row, make_report, number, share_lost, table
 
 PLOTTED, REAL = "b", "real"
 TITLES = {

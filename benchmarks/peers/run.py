@@ -30,10 +30,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks import journal
-from benchmarks.measure import Row, extra_memory
 from benchmarks.peers.data import LABEL, SAMPLE, Array, Rows, information, log_loss, read, workloads
 from benchmarks.peers.peers import PEERS, SEVERAL_COLUMNS, Fitted, Groups, Peer
+from tools import journal
+from tools.measure import extra_memory
+from tools.record import Row
 
 PACKAGES = [
     *("vocabfold", "numpy", "pandas", "pyarrow", "duckdb", "numba", "scikit-learn", "optbinning"),

@@ -6,11 +6,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import RUNS, read_csv
 from benchmarks.spark.run import COUNT, EACH, ONE
-from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, share_lost, step, table, update_page
+from tools.record import ROOT, read_csv
+from tools.tables import TIMES, Cell, Row, figures, newest, number, share_lost, step, table, update_page
 
-PAGE = RUNS.parents[1] / "docs" / "spark.md"
+PAGE = ROOT / "docs" / "spark.md"
 _CELLS: dict[str, Cell] = {
     "step": number("step", ""),
     **TIMES,

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import in_turns, peak
+from benchmarks.in_turns import in_turns
+from tools.measure import peak
 
 Row = dict[str, Any]
 ONE, EACH = "one groupBy of all columns", "a groupBy per column"

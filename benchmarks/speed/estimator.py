@@ -26,8 +26,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder, TargetEncoder
 
 import vocabfold as vf
-from benchmarks.measure import RUNS, Row, extra_memory, facts, read_csv, show, timed, write_run
-from benchmarks.tables import TIMES, Cell, figures, newest, number, table, update_readme
+from tools.measure import extra_memory, timed
+from tools.record import RUNS, Row, facts, read_csv, show, write_run
+from tools.tables import TIMES, Cell, figures, newest, number, table, update_readme
 
 PACKAGES = ["vocabfold", "scikit-learn", "pandas", "numpy", "numba", "duckdb", "pyarrow"]
 N_VALUES = (220_000, 50_000, 5_000, 500, 20)

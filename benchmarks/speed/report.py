@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import read_csv
-from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, share_lost, table, update_readme
+from tools.record import read_csv
+from tools.tables import TIMES, Cell, Row, figures, newest, number, share_lost, table, update_readme
 
 
 def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:

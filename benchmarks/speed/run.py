@@ -22,7 +22,8 @@ import numpy as np
 
 import vocabfold as vf
 from benchmarks import criteo_shaped
-from benchmarks.measure import RUNS, extra_memory, facts, timed, write_run
+from tools.measure import extra_memory, timed
+from tools.record import RUNS, facts, write_run
 
 Row = dict[str, Any]
 PACKAGES = ["vocabfold", "numpy", "numba", "scikit-learn", "kmeans1d"]

@@ -6,9 +6,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import RUNS, read_csv
-from benchmarks.tables import TIMES, Cell, Row, figures, newest, number, step, table, update_readme
 from benchmarks.transform.run import ENCODER, FRAME, JOIN, OURS
+from tools.record import RUNS, read_csv
+from tools.tables import TIMES, Cell, Row, figures, newest, number, step, table, update_readme
 
 _STEP: dict[str, Cell] = {"step": number("step", "")}
 _FILES: dict[str, Cell] = {

@@ -28,7 +28,9 @@ import numpy as np
 
 from benchmarks.criteo_rows import write_rows
 from benchmarks.criteo_shaped import CARDINALITIES
-from benchmarks.measure import Row, in_a_process, keep, least, parser_of, peak, ran_task, show, timed
+from benchmarks.in_turns import in_a_process, keep, least, parser_of, ran_task
+from tools.measure import peak, timed
+from tools.record import Row, show
 
 PACKAGES = ["vocabfold", "duckdb", "pyarrow", "numpy", "numba", "pandas", "scikit-learn"]
 JOIN, OURS, ENCODER, FRAME = (

@@ -90,13 +90,13 @@ def test_readme_shows_the_figures_of_the_run_that_it_links(report, run, monkeypa
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     newest = report.newest(run)
     assert f"benchmarks/runs/{newest.name}/README.md" in text
-    tables = import_module("benchmarks.tables")
+    tables = import_module("tools.tables")
     assert tables.shown(run, text) == report.headlines(report.read_csv(newest / "raw.csv"))
 
 
 def test_the_page_on_new_rows_shows_the_run_that_it_links(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    report, tables = (import_module(f"benchmarks.{name}") for name in ("honest.report", "tables"))
+    report, tables = (import_module(name) for name in ("benchmarks.honest.report", "tools.tables"))
     text = (ROOT / "docs" / "honest.md").read_text(encoding="utf-8")
     newest = report.newest("honest")
     assert text.count(f"benchmarks/runs/{newest.name}/") == 2
@@ -105,7 +105,7 @@ def test_the_page_on_new_rows_shows_the_run_that_it_links(monkeypatch):
 
 def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    report, tables = (import_module(f"benchmarks.{name}") for name in ("spark.report", "tables"))
+    report, tables = (import_module(name) for name in ("benchmarks.spark.report", "tools.tables"))
     text = report.PAGE.read_text(encoding="utf-8")
     newest = report.newest("spark-5m")
     assert f"benchmarks/runs/{newest.name}/README.md" in text
@@ -125,7 +125,7 @@ def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
 )
 def test_a_page_and_a_run_show_what_was_measured(page, report, run, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(ROOT)
-    report, tables = (import_module(f"benchmarks.{name}") for name in (report, "tables"))
+    report, tables = (import_module(name) for name in (f"benchmarks.{report}", "tools.tables"))
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     (linked,) = set(re.findall(rf"benchmarks/runs/[\d-]+-{run}/README\.md", text))
     folder = (ROOT / linked).parent
@@ -139,7 +139,7 @@ def test_a_page_and_a_run_show_what_was_measured(page, report, run, monkeypatch,
 
 def test_a_page_of_real_rows_keeps_its_figures_where_there_are_none(monkeypatch, tmp_path, capsys):
     monkeypatch.syspath_prepend(ROOT)
-    tables = import_module("benchmarks.tables")
+    tables = import_module("tools.tables")
     monkeypatch.setattr(tables, "RUNS", tmp_path)
     page, run = tmp_path / "page.md", tmp_path / "2026-01-02-x"
     page.write_text("2026-01-01-x\n{}\nold\n{}\n".format(*tables._marks("x")))
@@ -163,7 +163,7 @@ def test_links_to_pictures_and_pages_lead_somewhere():
 
 def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    report, tables = (import_module(f"benchmarks.{name}") for name in ("methods.report", "tables"))
+    report, tables = (import_module(name) for name in ("benchmarks.methods.report", "tools.tables"))
     text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     named = re.findall(r"`(test_\w+?)(?:_?\.\.\.)?`", text)

@@ -16,7 +16,7 @@ SLOW = ("overflow", "determinism", "concurrency", "hostile", "fuzz", "long_run",
 @pytest.mark.jit
 @pytest.mark.parametrize("check", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_the_small_check_finds_nothing(check):
-    command = [sys.executable, "-m", f"harden.{check}", "--small"]
+    command = [sys.executable, "-m", f"harden.checks.{check}", "--small"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert re.search(r"tried=[1-9]", result.stdout)

@@ -9,7 +9,7 @@ import pytest
 @pytest.fixture
 def journal(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
-    found = import_module("benchmarks.journal")
+    found = import_module("tools.journal")
     monkeypatch.setattr(found, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(found, "UNFINISHED", tmp_path / "unfinished")
     return found

@@ -7,8 +7,8 @@ succeed, and nothing may be left in the place, beside it, or among the temporary
 content was there.
 
 Disk full: the place, or the temporary files, are on a disk of a few megabytes with less and less room. Failing
-writes: see `harden/injection.py`. In both, a command ends with one sentence, exit code 2 and the old content,
-or with the new one, and leaves nothing else; `refused` tells how often it was the first.
+writes: see `harden/lib/crash/injection.py`. In both, a command ends with one sentence, exit code 2 and the old
+content, or with the new one, and leaves nothing else; `refused` tells how often it was the first.
 """
 
 import os
@@ -24,10 +24,23 @@ from statistics import median
 
 import duckdb
 
-from benchmarks.measure import Row
-from harden import faults, record
-from harden.injection import disturbed
-from harden.saving import ABSENT, NEW, OLD, REFUSED, Task, fork, ground, judge, run_command, use_temporary, wait
+from harden.lib import harness
+from harden.lib.crash import faults
+from harden.lib.crash.injection import disturbed
+from harden.lib.crash.saving import (
+    ABSENT,
+    NEW,
+    OLD,
+    REFUSED,
+    Task,
+    fork,
+    ground,
+    judge,
+    run_command,
+    use_temporary,
+    wait,
+)
+from tools.record import Row
 
 _KILLED = {  # and whether to a new place
     "save counts": (False, True),
@@ -214,4 +227,4 @@ def small_disk(folder: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     faults.begin_anew()
-    record.main("crash", __doc__, run)
+    harness.main("crash", __doc__, run)

@@ -11,24 +11,20 @@ a case may ask several times.
 
 import math
 import random
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import vocabfold as vf
-from benchmarks.measure import Row
-from harden import record
-from harden.tally import Tally
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support import reference  # noqa: E402
+from harden.lib import harness
+from harden.lib.tally import Tally
+from harden.lib.tests import reference
+from tools.record import Row
 
 TOLERANCE = 1e-12  # of I(X;C)
 ROUNDED = 1e-13  # nats, beyond 2**52 units
@@ -488,4 +484,4 @@ def _check_rows(book: vf.Codebook, rows: pa.Table, found: list[int], units: int)
 
 
 if __name__ == "__main__":
-    record.main("overflow", __doc__, run)
+    harness.main("overflow", __doc__, run)

@@ -30,10 +30,9 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Row
-from harden import record
+from harden.lib import harness
+from tools.record import ROOT, Row
 
-ROOT = Path(__file__).parents[1]
 TARGET = 85.0  # percent
 VARIANTS = 3  # of one kind for one place
 SMALL_MUTANTS = 6
@@ -42,17 +41,17 @@ MEMORY = 12 << 30  # bytes of addresses: a mutant may ask for any amount
 
 # For each module the tests that can tell, without those that take long or start processes.
 TESTS = {
-    "order": ["tests/folding/test_curve.py"],
-    "budget": [
+    "folding/curve": ["tests/folding/test_curve.py"],
+    "folding/allocation": [
         "tests/folding/test_allocation.py",
         "tests/folding/test_methods.py::test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told",
     ],
-    "estimate": ["tests/folding/test_prior.py", "-k", "not no_other_prior and not no_signal"],
-    "codebook": ["tests/codebook/test_codebook.py", "-k", "not change_a_byte and not killed_save"],
+    "folding/prior": ["tests/folding/test_prior.py", "-k", "not no_other_prior and not no_signal"],
+    "codebook/codebook": ["tests/codebook/test_codebook.py", "-k", "not change_a_byte and not killed_save"],
 }
 # What the package and its tests import: loaded once, before anything is forked.
 LIBRARIES = ["numpy", "numba", "scipy.optimize", "pyarrow.parquet", "duckdb", "hypothesis", "pytest", "pdb"]
-MORE_LIBRARIES = {"codebook": ["pandas", "polars"]}
+MORE_LIBRARIES = {"codebook/codebook": ["pandas", "polars"]}
 OPTIONS = ["-x", "-q", "--assert=plain", "-o", "addopts=", "-p", "no:cacheprovider"]
 OPTIONS += ["-p", "_hypothesis_pytestplugin", "--hypothesis-profile=mutants"]
 OPTIONS += ["-m", "not slow and not jit and not spark and not browser"]
@@ -73,11 +72,11 @@ def run(small: bool) -> Iterator[Row]:
         yield {"what": "mutants", "not_run": "cosmic-ray is not installed: pip install 'vocabfold[harden]'"}
         return
     os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
+    sys.path.insert(0, str(ROOT / "src"))
     for library in LIBRARIES:
         importlib.import_module(library)
     _prepare_tests()
-    for name in ["order"] if small else TESTS:
+    for name in ["folding/curve"] if small else TESTS:
         for library in MORE_LIBRARIES.get(name, []):
             importlib.import_module(library)
         gc.freeze()  # what there is by now is not searched for garbage in every child
@@ -171,12 +170,13 @@ def _change(before: str, after: str) -> str:
 
 def _outcome(name: str, path: Path, code: str, limit: int) -> str:
     """Run the tests of a module with other code, in a process of its own, and say what became of it."""
-    assert f"vocabfold.{name}" not in sys.modules, "or children would find the module as it is"
+    module = f"vocabfold.{name.replace('/', '.')}"
+    assert module not in sys.modules, "or children would find the module as it is"
     with tempfile.TemporaryDirectory() as folder:
         child = os.fork()
         if not child:
             try:
-                _run_tests(_Loader(f"vocabfold.{name}", str(path), code), TESTS[name], limit, folder)
+                _run_tests(_Loader(module, str(path), code), TESTS[name], limit, folder)
             finally:
                 os._exit(1)  # whatever went wrong, the parent's work is not done twice
         _, status = os.waitpid(child, 0)
@@ -249,4 +249,4 @@ def _used() -> float:
 
 
 if __name__ == "__main__":
-    record.main("mutants", __doc__, run)
+    harness.main("mutants", __doc__, run)

@@ -1,4 +1,4 @@
-"""Hostile texts, names and values: what `harden.hostile` sends through every door, and a start for fuzzing."""
+"""Hostile texts, names and values: what is sent through every door, and a start for fuzzing."""
 
 import datetime
 import math

@@ -16,10 +16,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Row
-from harden import record
+from harden.lib import harness
+from tools.record import ROOT, Row
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "vocabfold"
 TARGET = 95.0  # percent, of the branches alone and of lines and branches together
 SESSIONS = [
@@ -28,7 +27,7 @@ SESSIONS = [
     ["-m", "spark and not slow"],
 ]
 SMALL = [["tests/folding/test_curve.py", "tests/folding/test_allocation.py"]]
-SMALL_MODULES = ["order.py", "budget.py"]
+SMALL_MODULES = ["folding/curve.py", "folding/allocation.py"]
 # Tests read what processes print, so the tool keeps its remarks to itself.
 SETTINGS = """
 [run]
@@ -107,4 +106,4 @@ def _missed(of_file: Row) -> list[str]:
 
 
 if __name__ == "__main__":
-    record.main("covered", __doc__, run)
+    harness.main("covered", __doc__, run)

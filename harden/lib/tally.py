@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.measure import Row
+from tools.record import Row
 
 _MAX_SHOWN = 300  # characters of a failure
 

@@ -20,7 +20,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -41,21 +40,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from benchmarks.measure import Row
-from harden import record
-from harden.corpus import ODD_JSON
-from harden.targets import signed
+from harden.lib import harness
+from harden.lib.corpus import ODD_JSON
+from harden.lib.fuzz.targets import signed
+from tools.measure import forget_peak, peak
+from tools.record import ROOT, Row
 
 LONGEST, MOST_MEMORY = 1.0, 256.0  # seconds and megabytes that one may take
 _LIMIT = "256MB"  # memory of the engine
 _AT_A_TIME, _TOGETHER = 4_000, 50  # mutants per process, and those whose memory is measured together
 _PATIENCE = 60  # seconds by the clock after which one hangs, even if others keep the machine busy
-_ROOT = Path(__file__).parents[1]
 _RIGHT = _REFUSED, _USED = "refused", "used"  # any other outcome says what went wrong
 
 # What may be touched besides the folder itself, by how its path begins, with a slash at its end: parts of
 # Python and of ours, limits of the machine, temporary folders.
-_OWN = (f"{sys.prefix}/", f"{sys.base_prefix}/", f"{_ROOT}/")
+_OWN = (f"{sys.prefix}/", f"{sys.base_prefix}/", f"{ROOT}/")
 _LIMITS = ("/proc/self/cgroup/", "/proc/meminfo/", "/sys/fs/cgroup/", "/sys/devices/system/")
 _TEMPORARY = f"{tempfile.gettempdir()}/vocabfold-"
 
@@ -89,10 +88,10 @@ def run(small: bool) -> Iterator[Row]:
             "bytes of Parquet, signed for": partial(_parquet_lies, n=n),
         }
         for what, make in (refused | lies).items():
-            if record.is_wanted(what):
+            if harness.is_wanted(what):
                 yield _tried(originals, what, make, must_refuse=what in refused)
         traced = "files outside of the folder, as the system sees them"
-        if not small and record.is_wanted(traced):
+        if not small and harness.is_wanted(traced):
             yield _under_strace(originals, traced)
 
 
@@ -464,7 +463,7 @@ def _try_all(original: Path, place: Path, mutants: Iterable[Mutant], must_refuse
         outcome = _used(place, must_refuse=must_refuse)
         seconds = time.process_time() - began
         watching[0] = ""
-        grown = _peak() - before
+        grown = peak() - before
         if outcome in _RIGHT and (strange or seconds > LONGEST or grown > MOST_MEMORY):
             outcome = strange[0] if strange else f"it took {seconds:.2f} s and {grown:.0f} MB"
         print(json.dumps([outcome, seconds, grown]), file=pipe, flush=True)
@@ -529,17 +528,8 @@ def _is_called_by(package: str) -> bool:
 def _reset_peak() -> float:
     """Forget the peak memory so far, and return what is in use, in megabytes."""
     pa.default_memory_pool().release_unused()
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
-
-
-def _peak() -> float:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
+    forget_peak()
+    return peak()
 
 
 def _under_strace(originals: list[Path], what: str) -> Row:
@@ -556,8 +546,8 @@ def _under_strace(originals: list[Path], what: str) -> Row:
     log, mark = root / "strace.txt", root / "everything-is-imported"
     folders = [list(map(str, paths)) for paths in (originals, [mark], places)]
     command = ["strace", "-f", "-y", "-qq", "-e", "trace=%file,%network", "-e", "signal=none", "-o", str(log)]
-    command += [sys.executable, "-c", f"from harden import artefacts; artefacts.use_all(*{folders})"]
-    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    command += [sys.executable, "-c", f"from harden.checks import artefacts; artefacts.use_all(*{folders})"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     failure = f"it ended with {ended.returncode}: {ended.stderr[-700:]}"
     outcomes = [failure] if ended.returncode else json.loads(ended.stdout)
     calls = log.read_text(errors="replace").partition(mark.name)[2].splitlines()[1:]
@@ -574,7 +564,7 @@ def _is_strange(line: str, readable: tuple[str, ...]) -> bool:
     # Each path with the folder that it begins in, and what was opened in the end, through whatever links.
     paths = re.findall(r'(?:<([^<>]*)>, )?"((?:[^"\\]|\\.)*)"', line)
     paths += re.findall(r" = \d+<()(/[^>]*)>", line)
-    found = [os.path.normpath(_ROOT / folder / path) + "/" for folder, path in paths]
+    found = [os.path.normpath(ROOT / folder / path) + "/" for folder, path in paths]
     # The rest of a call that another thread interrupted says no more how; its beginning did.
     is_reading = re.search(r" resumed>|O_RDONLY(?!.*O_(CREAT|TRUNC))", line)
     allowed = (_TEMPORARY, *(readable if is_reading else ()))
@@ -592,4 +582,4 @@ def use_all(originals: list[str], marks: list[str], places: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    record.main("artefacts", __doc__, run)
+    harness.main("artefacts", __doc__, run)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
-from benchmarks.measure import CODE, RUNS, Row, facts, fingerprint, git, show, write_run
+from tools.record import CODE, ROOT, RUNS, Row, facts, fingerprint, git, show, write_run
 
-UNFINISHED = RUNS.parents[1] / "build" / "unfinished"
+UNFINISHED = ROOT / "build" / "unfinished"
 
 Task = Callable[[], Iterable[Row]]
 

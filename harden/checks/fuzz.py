@@ -1,6 +1,6 @@
 """No traceback reaches a user, nothing hangs, nothing crashes: bytes by chance through every parser.
 
-Targets (`harden/targets.py`): the command line with odd words and files; CSV, TSV, JSON lines and Criteo's
+Targets (`harden/lib/fuzz/`): the command line with odd words and files; CSV, TSV, JSON lines and Criteo's
 layout; damaged Parquet files; saved codebooks and counts that were changed and signed again; the words of
 options. Each runs in a process of its own, which is watched. A `failed` input is a `traceback` (any
 exception but our own, a message of several lines, an exit code beyond 2, control characters on a terminal),
@@ -30,8 +30,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from harden import record
-from harden.record import Row
+from harden.lib import harness
+from tools.record import Row
 
 SECONDS = 12 * 60  # of each target
 HANG, DEADLOCK = 10.0, 60.0  # seconds of the processor, and of a clock
@@ -85,7 +85,7 @@ _TOKENS = [
 
 def run(small: bool) -> Iterator[Row]:
     """Try all targets; at full size two at a time."""
-    names = list(filter(record.is_wanted, NAMES))
+    names = list(filter(harness.is_wanted, NAMES))
     if small:
         with tempfile.TemporaryDirectory() as folder:
             yield from (_in_this_process(name, Path(folder)) for name in names)
@@ -98,7 +98,7 @@ def run(small: bool) -> Iterator[Row]:
 
 def _in_this_process(name: str, folder: Path) -> Row:
     """Try a few inputs of a target."""
-    from harden.targets import TARGETS
+    from harden.lib.fuzz.targets import TARGETS
 
     before = os.getcwd()
     (folder / name).mkdir()
@@ -204,7 +204,7 @@ def _hangs(name: str, data: bytes) -> bool:
 
 def _observe(name: str, folder: Path, options: list[str]) -> int | None:
     """Run a process until it ends, and return how; None, if an input takes too long."""
-    command = [sys.executable, "-m", "harden.fuzz", "--target", name, "--folder", str(folder), *options]
+    command = [sys.executable, "-m", "harden.checks.fuzz", "--target", name, "--folder", str(folder), *options]
     environment = os.environ | {"TMPDIR": str(folder)}
     with (folder / "said").open("wb") as said:
         child = subprocess.Popen(command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, env=environment)
@@ -244,7 +244,7 @@ def _child(options: argparse.Namespace) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     if find_spec("atheris"):
         _instrument()
-    from harden.targets import TARGETS
+    from harden.lib.fuzz.targets import TARGETS
 
     place = options.folder / "place"
     place.mkdir()
@@ -339,4 +339,4 @@ if __name__ == "__main__":
     if given.target:
         _child(given)
     else:
-        record.main("fuzz", __doc__, run)
+        harness.main("fuzz", __doc__, run)

@@ -50,10 +50,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from benchmarks.measure import Row
-from harden import record
+from harden.lib import harness
+from tools.record import ROOT, Row
 
-ROOT = Path(__file__).parents[1]
 FEATURES = ["site", "user", "hour"]
 PATIENCE = 600  # seconds, after which a process counts as stuck,
 CHILD_PATIENCE = 150  # and one that was forked: it compiles what it needs, on a machine that may be busy
@@ -300,7 +299,7 @@ def together(
 
 def apart(function: str, sample: Sample, cache: Path | None = None, **options: Any) -> subprocess.Popen[str]:
     """Begin a function of this module in a new process, whose kernels are kept in a folder."""
-    code = "import sys, json; from harden import concurrency; concurrency.apart_main(*sys.argv[1:])"
+    code = "import sys, json; from harden.checks import concurrency; concurrency.apart_main(*sys.argv[1:])"
     environment = os.environ | ({"NUMBA_CACHE_DIR": str(cache)} if cache else {})
     return subprocess.Popen(
         [sys.executable, "-c", code, function, str(sample.folder), json.dumps(options)],
@@ -792,7 +791,7 @@ def terminal(sample: Sample, n_times: int) -> Iterator[Row]:
                 return
             shown.append(text)
 
-    code = "import sys; from harden import concurrency; concurrency.apart_main(*sys.argv[1:])"
+    code = "import sys; from harden.checks import concurrency; concurrency.apart_main(*sys.argv[1:])"
     options = json.dumps({"n_times": n_times})
     process = subprocess.Popen(
         [sys.executable, "-c", code, "on_a_terminal", str(sample.folder), options],
@@ -860,4 +859,4 @@ def run(small: bool) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    record.main("concurrency", __doc__, run)
+    harness.main("concurrency", __doc__, run)

@@ -33,11 +33,11 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from benchmarks.measure import Row
-from harden import record
-from harden.tally import Tally
+from harden.lib import harness
+from harden.lib.tally import Tally
+from harden.lib.tests import java, session
+from tools.record import ROOT, Row
 
-ROOT = Path(__file__).parents[1]
 FEATURES = ["site", "user", "number"]
 COUNTED: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -48,6 +48,7 @@ FITTED: dict[str, dict[str, Any]] = {
     "information": {"aim": "information", "min_count": 3, "unseen": "own"},
 }
 BUDGET = 80
+_TELL = "from harden.checks.determinism import tell; tell()"
 
 Rows = pa.Table
 Found = dict[
@@ -254,7 +255,7 @@ def _in_processes(rows: Rows, expected: Found, repeats: int) -> Row:
     path = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryDirectory() as folder:
         file = _parquet_file(rows, Path(folder) / "rows.parquet")
-        command = [sys.executable, "-c", "import harden.determinism as d; d.tell()", str(file), *seen.names]
+        command = [sys.executable, "-c", _TELL, str(file), *seen.names]
         for i in range(repeats):
             of_seed = {"PYTHONPATH": path, "PYTHONHASHSEED": str(7919 * i)}
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(1 + i % 3))
@@ -281,14 +282,9 @@ def _with_folds(expected: Found) -> Found:
 
 def _on_spark(rows: Rows, expected: Found, repeats: int) -> Row:
     """Fit rows on Spark, in other partitions and orders."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from support import java
-
     what = "Spark: partitions and their order"
     if java.home() is None:
         return {"what": what, "not_run": java.NOT_RUN}
-    from support.session import session
-
     tally, seen = Tally(what), _Seen(_with_folds(expected))
     with tempfile.TemporaryDirectory() as folder, session("local[2]", folder) as spark:
         whole = spark.read.parquet(str(_parquet_file(rows, Path(folder) / "rows.parquet", 500)))
@@ -334,4 +330,4 @@ def _hash(content: bytes) -> str:
 
 
 if __name__ == "__main__":
-    record.main("determinism", __doc__, run)
+    harness.main("determinism", __doc__, run)

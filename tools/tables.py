@@ -1,15 +1,13 @@
-"""Raw rows -> Markdown tables, and their place in the project's README."""
+"""Raw rows -> Markdown tables, and their place between two marks on a page, such as the README."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmarks.measure import RUNS, read_csv
+from tools.record import ROOT, RUNS, Row, read_csv
 
-README = RUNS.parents[1] / "README.md"
+README = ROOT / "README.md"
 
-Row = dict[str, Any]
 Cell = Callable[[Row], str]
 
 

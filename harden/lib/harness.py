@@ -1,4 +1,4 @@
-"""What every check under `harden/` shares: it prints its rows, keeps them, and fails if anything failed.
+"""What every check in `harden/checks/` shares: it prints its rows, keeps them, and fails if anything failed.
 
 A check is a module with a function `run(small)` that yields rows. Each row says `what` was tried, how often
 (`tried`), how often it `failed`, and beside these whatever figures belong to it. A row that could not
@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.measure import CODE, Row, facts, read_csv, write_run
+from tools.record import CODE, ROOT, Row, facts, line, read_csv, write_run
 
-RUNS = Path(__file__).parent / "runs"
+RUNS = ROOT / "harden" / "runs"
+HARDEN = (":(top,glob)harden/**/*.py", ":(top,glob)harden/**/*.c")  # in the words of git
 OF_A_ROW = ("date", "commit")  # what about a run is kept with every row of it
 PACKAGES = ["vocabfold", "numpy", "numba", "scipy", "duckdb", "pyarrow"]
 
@@ -48,7 +49,7 @@ def main(name: str, doc: str | None, run: Check) -> None:
     options = parser.parse_args()
     _only[:] = options.only
     words = "".join(f" --only {shlex.quote(what)}" for what in options.only)
-    about = facts(PACKAGES, [*CODE, ":(top,glob)harden/*.*"]) | {"command": f"python -m harden.{name}{words}"}
+    about = facts(PACKAGES, [*CODE, *HARDEN]) | {"command": f"python -m harden.checks.{name}{words}"}
     before = kept(RUNS / name)[1] if options.only else []
     rows: list[Row] = []
     started = time.monotonic()
@@ -56,7 +57,7 @@ def main(name: str, doc: str | None, run: Check) -> None:
         if is_wanted(row["what"]):
             when = {"at_second": round(time.monotonic() - started, 1)}
             rows.append(row | when | {fact: about[fact] for fact in OF_A_ROW})
-            print(_line(rows[-1]), flush=True)
+            print(line(rows[-1]), flush=True)
             if not options.small:
                 _keep(RUNS / name, _in_places(rows, before), about)
     sys.exit(1 if not rows or any(row.get("failed") for row in rows) else 0)
@@ -78,12 +79,5 @@ def _in_places(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
 
 def _keep(folder: Path, rows: Sequence[Row], about: Mapping[str, str]) -> None:
     write_run(folder, rows, about)
-    log = "".join(f"{_line(row)}\n" for row in rows)
+    log = "".join(f"{line(row)}\n" for row in rows)
     (folder / "log.txt").write_text(log, encoding="utf-8")
-
-
-def _line(row: Row) -> str:
-    return " ".join(
-        f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={' '.join(str(value).split())}"
-        for key, value in row.items()
-    )

@@ -1,4 +1,4 @@
-"""What `harden.fuzz` throws bytes at: each target turns bytes into input for one door, and uses what comes out.
+"""What bytes are thrown at: each target turns them into input for one door, and uses what comes out.
 
 A target returns whether the input was taken (`DONE`) or refused in one sentence (`REFUSED`); any other
 exception, a message of several lines, an exit code beyond 2 or control characters on a terminal are raised.
@@ -26,7 +26,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 import vocabfold as vf
-from harden.corpus import ODD_JSON, ODD_WORDS
+from harden.lib.corpus import ODD_JSON, ODD_WORDS
 from vocabfold.errors import VocabfoldError
 from vocabfold.io.folders import headers, saving
 

@@ -21,19 +21,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import vocabfold as vf
-from benchmarks.measure import Row
-from harden import record
-from harden.tally import Tally
-
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-from support import reference  # noqa: E402
+from harden.lib import harness
+from harden.lib.tally import Tally
+from harden.lib.tests import reference
+from tools.record import ROOT, Row
 
 TOLERANCE = 1e-12  # of I(X;C), and nats of a gap
 MOST = 2**53
@@ -123,7 +119,7 @@ def run(small: bool) -> Iterator[Row]:
     """Try every kind of counts, tables of several columns, and the laws."""
     for family, n in FAMILIES.items():
         tally = Tally(f"fold and curve: {family.__name__.replace('_', ' ')}")
-        if not record.is_wanted(tally.what):
+        if not harness.is_wanted(tally.what):
             continue
         for seed in range(n // (200 if small else 1)):
             rng = random.Random(f"{family.__name__} {seed}")
@@ -132,7 +128,7 @@ def run(small: bool) -> Iterator[Row]:
                 _check_column(tally, pairs, rng)
         yield tally.row
     tally = Tally("fold_table: one budget for several columns")
-    n_tables = N_TABLES // (100 if small else 1) if record.is_wanted(tally.what) else 0
+    n_tables = N_TABLES // (100 if small else 1) if harness.is_wanted(tally.what) else 0
     for seed in range(n_tables):
         rng = random.Random(f"table {seed}")
         kinds = [family for family in FAMILIES if family is not many]
@@ -274,4 +270,4 @@ def _laws(files: list[str], examples: int) -> Row:
 
 
 if __name__ == "__main__":
-    record.main("answers", __doc__, run)
+    harness.main("answers", __doc__, run)

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 import vocabfold as vf
-from benchmarks.measure import Row, write_csv
-from harden import record
+from harden.lib import harness
+from tools.record import Row, write_csv
 
 _LIMIT = "1GB"
 _BUDGET = 20_000
@@ -59,8 +59,8 @@ def run(small: bool) -> Iterator[Row]:
         try:
             days = [_live(folder, day, n_rows) for day in range(n_days)]
             if not small:
-                (record.RUNS / "long_run").mkdir(parents=True, exist_ok=True)
-                write_csv(record.RUNS / "long_run" / "days.csv", days)
+                (harness.RUNS / "long_run").mkdir(parents=True, exist_ok=True)
+                write_csv(harness.RUNS / "long_run" / "days.csv", days)
             yield from _looked_back(days)
             left = max(day["temporary_files"] for day in days)
             yield {"what": "no temporary files stay", "tried": n_days, "failed": int(left > 0), "largest": left}
@@ -148,4 +148,4 @@ def _at_once(folder: Path, n_days: int) -> Row:
 
 
 if __name__ == "__main__":
-    record.main("long_run", __doc__, run)
+    harness.main("long_run", __doc__, run)

@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.measure import Row
-from harden import faults
-from harden.saving import REFUSED, Task, fork, judge, wait
+from harden.lib.crash import faults
+from harden.lib.crash.saving import REFUSED, Task, fork, judge, wait
+from tools.record import Row
 
 _EVER = 2**62
 _FAULTS = {  # the error, and whether it stays

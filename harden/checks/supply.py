@@ -33,10 +33,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from benchmarks.measure import Row
-from harden import record
+from harden.lib import harness
+from harden.lib.tests import java
+from tools.record import ROOT, Row
 
-ROOT = Path(__file__).parents[1]
 SETTINGS: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT: Mapping[str, Any] = SETTINGS["project"]
 EXTRAS: Mapping[str, list[str]] = PROJECT["optional-dependencies"]
@@ -47,9 +47,9 @@ OURS = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")  # what no other
 HEAVY = ("numba", "numpy", "duckdb", "pyarrow", "rich", "typer", "sklearn", "scipy", "jinja2", "vl_convert")
 
 # The tests that lean on dependencies: engines, frames, kernels, the doors, the page, the plots.
-TESTS = ("counting", "counts", "storage", "codebook", "transform", "lookup", "estimator", "cli", "folding")
-TESTS += ("progress", "report", "report_summary")
-FEW_TESTS = ("counts", "codebook", "lookup", "folding", "progress")  # of other interpreters
+TESTS = ("counts", "codebook", "encoding", "folding/test_api.py", "interfaces", "io/folders")
+TESTS += ("common/test_progress.py", "report/test_report.py", "report/test_report_summary.py")
+FEW_TESTS = ("counts/test_counts.py", "codebook", "folding/test_api.py", "common/test_progress.py")  # elsewhere
 
 
 class Failed(Exception):
@@ -155,7 +155,7 @@ def look_into_sdist(sdist: Path) -> tuple[int, list[str]]:
     with tarfile.open(sdist) as archive:
         found = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     needed = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "src/vocabfold/py.typed", "PKG-INFO"}
-    needed |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").glob("*.py")}
+    needed |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")}
     strange = [name for name in found if re.search(r"__pycache__|\.nb[ic]$|(^|/)\.(?!gitignore)", name)]
     failures = [f"{name} is missing" for name in sorted(needed - found)]
     return len(found), failures + [f"{name} should not be there" for name in sorted(strange)]
@@ -260,7 +260,7 @@ def trial(
         yield row(what, 1, [str(error)], begun, **figures)
         return
     results = folder / "results.xml"
-    files = [ROOT / "tests" / f"test_{name}.py" for name in tests]
+    files = [ROOT / "tests" / name for name in tests]
     options = ["-q", "-n", str(processes), "-m", chosen, "-p", "no:cacheprovider", f"--junitxml={results}"]
     options += [f"-Wignore::{warning}" for warning in ignored]
     try:
@@ -284,9 +284,9 @@ def trial(
 def _spark(folder: Path, wheel: Path, requirements: Sequence[str]) -> Iterator[Row]:
     """Run the tests on Spark with the oldest one that is allowed."""
     what = "lowest: the oldest Spark that is allowed"
-    if not record.is_wanted(what):
+    if not harness.is_wanted(what):
         return
-    if subprocess.run([sys.executable, ROOT / "tests" / "java.py"], check=False).returncode:
+    if java.home() is None:
         yield {"what": what, "not_run": "there is no Java on this machine"}
         return
     spark = [lowest(each) for each in EXTRAS["spark"]]
@@ -295,7 +295,7 @@ def _spark(folder: Path, wheel: Path, requirements: Sequence[str]) -> Iterator[R
         folder / "spark",
         wheel,
         [*requirements, *spark],
-        ("spark", "spark_stages"),
+        ("spark",),
         chosen="spark and not slow",
         processes=0,  # one session serves all
         ignored=(
@@ -377,17 +377,17 @@ def run(small: bool) -> Iterator[Row]:
             return
         yield from archives(tools, folder)
         wheel = next((folder / "dist").glob("*.whl"))
-        if record.is_wanted("install: whl"):
+        if harness.is_wanted("install: whl"):
             yield from installed(wheel, folder)
         what, exact = "lowest: the oldest packages that are allowed", [lowest(each) for each in direct()]
-        if record.is_wanted(what):
+        if harness.is_wanted(what):
             yield from trial(what, folder / "lowest", wheel, exact, TESTS)
         yield from _spark(folder, wheel, exact)
         yield {
             "what": "lowest: torch and optuna, of the extra learn",
             "not_run": "only examples use them, and old releases of torch bring gigabytes",
         }
-        if not record.is_wanted("newest"):  # all that follows comes with it
+        if not harness.is_wanted("newest"):  # all that follows comes with it
             return
         yield from trial("newest: the newest packages", folder / "newest", wheel, direct(), TESTS)
         yield from trial(
@@ -415,4 +415,4 @@ def _small(folder: Path) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    record.main("supply", __doc__, run)
+    harness.main("supply", __doc__, run)

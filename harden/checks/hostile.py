@@ -1,6 +1,6 @@
 """Hostile names and values through every door: each comes back exactly, or is refused in one sentence.
 
-The corpus (`harden/corpus.py`) holds SQL, HTML, control characters, terminal escapes, NUL, lone surrogates,
+The corpus (`harden/lib/corpus.py`) holds SQL, HTML, control characters, terminal escapes, NUL, lone surrogates,
 unicode in several normal forms, numbers and dates at their limits, texts that look like numbers or like
 nothing, and names that the queries use themselves. A case is one value in one door, or one name in one role
 (feature, label, weight, fold column) in one door: rows are counted, fitted, saved, loaded and encoded
@@ -19,7 +19,6 @@ import json
 import math
 import os
 import re
-import sys
 import tempfile
 import time
 import warnings
@@ -32,13 +31,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where Java is
-
 import vocabfold as vf
-from benchmarks.measure import extra_memory
-from harden import corpus, record
-from harden.record import Row
-from harden.targets import Wrong, command
+from harden.lib import corpus, harness
+from harden.lib.fuzz.targets import Wrong, command
+from harden.lib.tests import java, session
+from tools.measure import extra_memory
+from tools.record import Row
 from vocabfold.errors import InputError
 
 LABEL, VALUE, KEPT = "y", "v", "kept"
@@ -824,7 +822,7 @@ def run(small: bool) -> Iterator[Row]:
     doors = ["CSV"] if small else list(DOORS)
     for door in doors:
         what = f"count, fit, save, load, transform: {door}"
-        if record.is_wanted(what):
+        if harness.is_wanted(what):
             tally = Tally()
             values_in(door, tally, small)
             surrogates_in(door, tally)
@@ -839,24 +837,21 @@ def run(small: bool) -> Iterator[Row]:
     }
     for what, door_of in others.items():
         # Of pages: seconds, and tests/report/test_report.py has such rows, too.
-        if (small and door_of is pages) or not record.is_wanted(what):
+        if (small and door_of is pages) or not harness.is_wanted(what):
             continue
         tally = Tally()
         door_of(tally, small)
         yield {"what": what, **tally.facts}
-    if not small and record.is_wanted("Spark"):
+    if not small and harness.is_wanted("Spark"):
         yield from _spark()
     n_columns = 20 if small else _WIDE
     for door in ("Parquet",) if small else ("Parquet", "CSV"):
         what = f"{n_columns:,} columns, {door}"
-        if record.is_wanted(what):
+        if harness.is_wanted(what):
             yield wide(what, door, n_columns)
 
 
 def _spark() -> Iterator[Row]:
-    from support import java
-    from support.session import session
-
     if java.home() is None:
         yield {"what": "Spark", "not_run": "there is no Java 17 or newer"}
         return
@@ -867,4 +862,4 @@ def _spark() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    record.main("hostile", __doc__, run)
+    harness.main("hostile", __doc__, run)

@@ -29,8 +29,8 @@ from pathlib import Path
 import duckdb
 
 import vocabfold as vf
-from benchmarks.measure import Row
-from harden import record
+from harden.lib import harness
+from tools.record import Row
 
 _OWN = 250_000_000  # bytes that a process may take beyond the limit
 _TIMES = 10  # the limit, the size of a file
@@ -220,4 +220,4 @@ def _group_folder() -> Path | None:
 
 
 if __name__ == "__main__":
-    record.main("memory", __doc__, run)
+    harness.main("memory", __doc__, run)
