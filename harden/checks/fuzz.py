@@ -45,7 +45,8 @@ _SMALL = 0.6  # seconds of each target
 _COUNTERS = ("tried", "done", "refused", "tracebacks")
 # Modules that numba compiles, which atheris must leave alone.
 _COMPILED = (
-    "baselines crossfit information order searching solve.greedy solve.query solve.threshold solve._kernels"
+    "codebook._search encoding.crossfit folding.curve folding.information folding.solve._kernels "
+    "folding.solve.baselines folding.solve.cut_tree folding.solve.greedy folding.solve.threshold"
 )
 _TOKENS = [
     *(

@@ -13,8 +13,7 @@ import math
 import random
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,19 +21,34 @@ import pyarrow as pa
 
 import vocabfold as vf
 from harden.lib import harness
+from harden.lib.overflow.judge import (
+    MOST_ROWS,
+    MOST_UNITS,
+    TOLERANCE,
+    UNITS,
+    allowed_error,
+    assert_close,
+    assert_counts,
+    bare_table,
+    check_book,
+    check_optimum,
+    check_rows,
+    heavy_rows,
+    ids_of,
+    judgement,
+    make_rows,
+    make_shard,
+    make_weights,
+    sides_of,
+    sum_of,
+)
 from harden.lib.tally import Tally
 from harden.lib.tests import reference
 from tools.record import Row
 
-TOLERANCE = 1e-12  # of I(X;C)
-ROUNDED = 1e-13  # nats, beyond 2**52 units
-UNITS = 2**20  # per row, if a weight is not whole
-MOST_ROWS, MOST_UNITS = 2**53, 2**62
 ABSURD = [2**31, 2**53, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 10**400]
 METHODS = ("exact", "dynamic", "greedy", "stochastic", "threshold", "divisive", "agglomerative")
 METHODS += ("bucketing", "frequency", "selection", "hashing")
-
-Sums = dict[Any, list[int]]  # the units of each value, by label
 
 
 def run(small: bool) -> Iterator[Row]:
@@ -58,7 +72,7 @@ def _bare_counts(n: int) -> Row:
         rng = random.Random(f"bare {seed}")
         totals = [(MOST_ROWS, MOST_ROWS - 1), (MOST_ROWS + 1, MOST_ROWS + 2, 2**54, 2**63, 2**64, 10**30)]
         total = rng.choice(totals[seed % 3 == 2])
-        neg, pos = _table(rng, total)
+        neg, pos = bare_table(rng, total)
         method, is_allowed = METHODS[seed % len(METHODS)], total <= MOST_ROWS
         with tally.case(f"seed {seed}, {method}, total {total}: {neg} {pos}"):
             size = rng.randint(1, 6)
@@ -78,12 +92,12 @@ def _bare_counts(n: int) -> Row:
                     ("information", found.information, kept),
                     ("loss", found.loss, lost),
                 ):
-                    _close(is_said, judged, TOLERANCE * whole, what)
+                    assert_close(is_said, judged, TOLERANCE * whole, what)
             best = reference.best_by_programme(neg, pos, sizes[0].size)
             for information, judged in zip(sizes[1], best, strict=True):
-                _close(information, judged, TOLERANCE * whole, "curve")
+                assert_close(information, judged, TOLERANCE * whole, "curve")
             if whole and method in ("exact", "dynamic"):
-                _close(told[0].information, table.information, 2 * TOLERANCE * whole, "compare")
+                assert_close(told[0].information, table.information, 2 * TOLERANCE * whole, "compare")
     return tally.row
 
 
@@ -92,13 +106,13 @@ def _weights(n: int) -> Row:
     tally = Tally("weights: fractions, huge, tiny, mixed, that round to 0")
     for seed in range(n):
         rng = random.Random(f"weights {seed}")
-        kind, weights = _weights_of(rng)
-        rows = _rows(rng, weights)
+        kind, weights = make_weights(rng)
+        rows = make_rows(rng, weights)
         with tally.case(f"seed {seed}, {kind}: {rows.to_pylist()}"):
-            judged = _judged(rows)
+            judged = judgement(rows)
             counts = _tried(tally, judged is not None, vf.count, rows, "y", ["x"], weight="w")
             if judged is not None:
-                _same_counts(counts, *judged)
+                assert_counts(counts, *judged)
     return tally.row
 
 
@@ -108,26 +122,26 @@ def _shards(n: int) -> Row:
     for seed in range(n):
         rng = random.Random(f"shards {seed}")
         with tally.case(f"seed {seed}"), tempfile.TemporaryDirectory() as folder:
-            shards = [_shard(rng) for _ in range(rng.randint(2, 12))]
+            shards = [make_shard(rng) for _ in range(rng.randint(2, 12))]
             of_all: Any = (0, {})
             whole = None
             for counts, units, sums in shards:
-                is_allowed = _added(of_all, (units, sums)) is not None
+                is_allowed = sum_of(of_all, (units, sums)) is not None
                 added = (
                     counts if whole is None else _tried(tally, is_allowed, lambda a, b: a + b, whole, counts)
                 )
                 if is_allowed:
-                    of_all, whole = _added(of_all, (units, sums)), added
+                    of_all, whole = sum_of(of_all, (units, sums)), added
                     whole = whole.compacted() if rng.random() < 0.3 else whole
             assert whole is not None
-            _same_counts(whole, *of_all)
-            while _added(of_all, of_all) is not None:  # up to the limit, by doubling
-                of_all, whole = _added(of_all, of_all), whole + whole
+            assert_counts(whole, *of_all)
+            while sum_of(of_all, of_all) is not None:  # up to the limit, by doubling
+                of_all, whole = sum_of(of_all, of_all), whole + whole
                 whole = whole.compacted() if len(whole.parts) > 50 else whole
-            _same_counts(whole, *of_all)
+            assert_counts(whole, *of_all)
             _tried(tally, False, lambda a: a + a, whole)
             whole.save(folder)
-            _same_counts(vf.load_counts(folder), *of_all)
+            assert_counts(vf.load_counts(folder), *of_all)
     return tally.row
 
 
@@ -139,7 +153,7 @@ def _codebooks(n: int) -> Row:
         total = rng.choice(
             (2**40, 2**52 - 1, 2**52, MOST_ROWS, MOST_ROWS + 1, 2**57, 2**61, MOST_UNITS - 2**12)
         )
-        rows, units, sums = _heavy(rng, total)
+        rows, units, sums = heavy_rows(rng, total)
         aim = rng.choice(("information", "information", "model"))
         options: dict[str, Any] = {"aim": aim, "min_count": rng.choice((1, 1, 2, 20))}
         options["smoothing"] = rng.choice((None, 0, 3.5, 1e9, "auto"))
@@ -148,20 +162,20 @@ def _codebooks(n: int) -> Row:
             tempfile.TemporaryDirectory() as folder,
         ):
             counts = vf.count(rows, "y", ["x"], weight="w")
-            _same_counts(counts, units, sums)
+            assert_counts(counts, units, sums)
             budget = rng.randint(1, 8)
             book = vf.fit(counts, budget, **options)
-            _check_book(book, units, sums)
+            check_book(book, units, sums)
             if aim == "information" and not options["smoothing"] and options["min_count"] == 1:
-                _check_optimum(book, vf.compare(counts, budget, "exact"), sums, budget)
+                check_optimum(book, vf.compare(counts, budget, "exact"), sums, budget)
             book.save(folder)
             loaded = vf.load(folder)
             assert loaded.digest == book.digest
             found = loaded.evaluate(rows, weight="w")
             assert found.rows == sum(map(sum, sums.values())) / units, f"evaluate: {found.rows} rows"
-            ids = _ids(book, sums)
-            kept = reference.information(*_sides(sums), [ids[value] for value in sums])
-            _close(found.columns["x"].information, kept, _allowed(sums), "evaluate: information")
+            ids = ids_of(book, sums)
+            kept = reference.information(*sides_of(sums), [ids[value] for value in sums])
+            assert_close(found.columns["x"].information, kept, allowed_error(sums), "evaluate: information")
             assert found.columns["x"].unseen == 0 or options["min_count"] > 1, "evaluate: unseen"
             tally.most("largest_units", total)
     return tally.row
@@ -172,7 +186,7 @@ def _rows_of_training(n: int) -> Row:
     tally = Tally("fit_transform with such weights: the id of each row by the other folds")
     for seed in range(n):
         rng = random.Random(f"training {seed}")
-        rows, units, sums = _heavy(rng, rng.choice((2**40, MOST_ROWS, 2**60)))
+        rows, units, sums = heavy_rows(rng, rng.choice((2**40, MOST_ROWS, 2**60)))
         assert units == UNITS
         rows = rows.append_column("fold", pa.array([rng.randrange(3) for _ in range(rows.num_rows)]))
         options = {"aim": rng.choice(("information", "model")), "smoothing": rng.choice((0, 2.5, "auto"))}
@@ -180,8 +194,8 @@ def _rows_of_training(n: int) -> Row:
             book, out = vf.fit_transform(
                 rows, "y", 6, features=["x"], weight="w", fold_column="fold", **options
             )
-            _check_book(book, units, sums)
-            _check_rows(book, rows, out["x"].to_pylist(), units)
+            check_book(book, units, sums)
+            check_rows(book, rows, out["x"].to_pylist(), units)
     return tally.row
 
 
@@ -190,10 +204,10 @@ def _estimator(n: int) -> Row:
     tally = Tally("scikit-learn: sample_weight of every size and type")
     for seed in range(n):
         rng = random.Random(f"estimator {seed}")
-        kind, weights = _weights_of(rng)
-        rows = _rows(rng, weights)
+        kind, weights = make_weights(rng)
+        rows = make_rows(rng, weights)
         rows = rows.set_column(1, "y", pa.array([i % 2 for i in range(rows.num_rows)]))
-        judged = _judged(rows)
+        judged = judgement(rows)
         has_both = judged is not None and all(map(sum, zip(*judged[1].values(), strict=True)))
         with tally.case(f"seed {seed}, {kind}: {rows.to_pylist()}"):
             options: dict[str, Any] = {"aim": rng.choice(("information", "model")), "min_count": 1}
@@ -202,7 +216,7 @@ def _estimator(n: int) -> Row:
             fitted = _tried(tally, has_both, door.fit, X, y, sample_weight=rows["w"].to_numpy())
             if has_both:
                 assert judged is not None
-                _same_counts(fitted.counts_, *judged)
+                assert_counts(fitted.counts_, *judged)
                 book = vf.fit(vf.count(rows, "y", ["x"], weight="w"), 4, **options)
                 assert fitted.codebook_.digest == book.digest
     return tally.row
@@ -280,207 +294,6 @@ def _tried(tally: Tally, is_allowed: bool | None, call: Callable[..., Any], *giv
         return None
     assert is_allowed is not False, f"not refused: {str(found)[:100]}"
     return found
-
-
-def _close(found: float, judged: float, tolerance: float, what: str) -> None:
-    assert abs(found - judged) <= tolerance, f"{what} is {found!r} and should be {judged!r}"
-
-
-def _table(rng: random.Random, total: int) -> tuple[list[int], list[int]]:
-    """Return counts of a few values with such a total."""
-    pairs = [
-        [int(2 ** rng.uniform(0, 30)) * rng.randint(0, 1) for _ in range(2)] for _ in range(rng.randint(1, 6))
-    ]
-    spare = total - sum(map(sum, pairs))
-    share = rng.choice((0, spare // 3, spare // 2, spare))
-    pairs += [[share, spare - share]] if rng.random() < 0.5 else [[share, 0], [0, spare - share]]
-    return [neg for neg, _ in pairs], [pos for _, pos in pairs]
-
-
-def _weights_of(rng: random.Random) -> tuple[str, pa.Array]:
-    """Return weights of some kind for some rows, some of which cannot be counted."""
-    n = rng.randint(2, 12)
-    kind = rng.choice(("whole", "unsigned", "fractions", "floats", "tiny", "huge", "mixed", "limit"))
-    of_kind: Mapping[str, Callable[[], pa.Array]] = {
-        "whole": lambda: pa.array([int(2 ** rng.uniform(0, rng.choice((10, 41, 62)))) for _ in range(n)]),
-        "unsigned": lambda: pa.array(
-            [int(2 ** rng.uniform(0, rng.choice((30, 64)))) for _ in range(n)], "uint64"
-        ),
-        "fractions": lambda: pa.array([rng.uniform(0, 3) for _ in range(n)]),
-        "floats": lambda: pa.array([rng.uniform(0, 3) for _ in range(n)], pa.float32()),
-        "tiny": lambda: pa.array([2.0 ** rng.uniform(-24, -18) for _ in range(n - 1)] + [5e-324]),
-        "huge": lambda: pa.array([rng.choice((2.0**41, 1e300, 2.0**42, 1e12 + 0.5, 0.0)) for _ in range(n)]),
-        "mixed": lambda: pa.array(
-            [rng.choice((1.0, 2.0**32, 0.5**21, 0.3, 2.0**-20, 1e9 + 0.1)) for _ in range(n)]
-        ),
-        "limit": lambda: pa.array([2.0**42 - n * 2**10, *[rng.choice((0.5, 1.0, 1024.0))] * (n - 1)]),
-    }
-    return kind, of_kind[kind]()
-
-
-def _rows(rng: random.Random, weights: pa.Array) -> pa.Table:
-    values = [rng.choice("abcd") for _ in weights]
-    return pa.table({"x": values, "y": [rng.randint(0, 1) for _ in weights], "w": weights})
-
-
-def _judged(rows: pa.Table) -> tuple[int, Sums] | None:
-    """Return the units per row and the units of each value; nothing, if they are to be refused."""
-    weights = [Fraction(weight) for weight in rows["w"].to_pylist()]
-    if sum(weights) > MOST_UNITS // UNITS:
-        return None
-    units = 1 if all(weight.denominator == 1 for weight in weights) else UNITS
-    sums: Sums = {}
-    for value, label, weight in zip(rows["x"].to_pylist(), rows["y"].to_pylist(), weights, strict=True):
-        # Half units are rounded up, as every engine does; as doubles are exact, nothing else is.
-        in_units = math.floor(Fraction(float(weight)) * units + Fraction(1, 2))
-        if in_units:
-            sums.setdefault(value, [0, 0])[label] += in_units
-    return (units, sums) if sums else None
-
-
-def _same_counts(counts: vf.Counts, units: int, sums: Sums) -> None:
-    """Compare counts with the judge's, exactly."""
-    assert counts.units_per_row == units, f"{counts.units_per_row} units per row"
-    assert (counts.neg, counts.pos) == tuple(sum(side) for side in zip(*sums.values(), strict=True)), "totals"
-    table = counts["x"]
-    found = dict(
-        zip(table["value"].to_pylist(), zip(*map(_column(table), ("neg", "pos")), strict=True), strict=True)
-    )
-    in_rows = {
-        value: tuple(side if units == 1 else side / units for side in both) for value, both in sums.items()
-    }
-    assert found == in_rows, f"{found} is not {in_rows}"
-
-
-def _column(table: pa.Table) -> Callable[[str], list[Any]]:
-    return lambda name: table[name].to_pylist()
-
-
-def _shard(rng: random.Random) -> tuple[vf.Counts, int, Sums]:
-    """Return counts of a few rows whose weights are whole or not, and what they are."""
-    judged = None
-    while judged is None:
-        rows = _rows(rng, _weights_of(rng)[1])
-        judged = _judged(rows)
-    return vf.count(rows, "y", ["x"], weight="w"), *judged
-
-
-def _added(one: tuple[int, Sums], other: tuple[int, Sums]) -> tuple[int, Sums] | None:
-    """Return the sum of two tables of units; nothing, if they are too many."""
-    units = max(one[0], other[0])
-    sums: Sums = {}
-    for scale, table in ((units // max(1, of_row), table) for of_row, table in (one, other)):
-        for value, both in table.items():
-            mine = sums.setdefault(value, [0, 0])
-            sums[value] = [old + scale * more for old, more in zip(mine, both, strict=True)]
-    return None if sum(map(sum, sums.values())) > MOST_UNITS else (units, sums)
-
-
-def _heavy(rng: random.Random, total: int) -> tuple[pa.Table, int, Sums]:
-    """Return rows of so many units, most of them in a few values, many in values of a few units."""
-    values: list[str] = []
-    labels: list[int] = []
-    units: list[int] = []
-
-    def add(value: str, label: int, n: int) -> None:
-        if n > 0:
-            values.append(value)
-            labels.append(label)
-            units.append(n)
-
-    for i in range(rng.randint(3, 12)):
-        largest = rng.choice((2, 6, 20, 34))
-        for label in (0, 1):
-            add(f"small {i}", label, int(2 ** rng.uniform(0, largest)) * rng.randint(0, 2))
-    n_giants = rng.randint(2, 4)
-    spare = (total - sum(units)) // n_giants
-    for i in range(n_giants):
-        share = spare * rng.choice((1, 2, 4, 5, 7)) // 8
-        add(f"giant {i}", 0, _as_double(spare - share))
-        add(f"giant {i}", 1, _as_double(share))
-    if all(n % UNITS == 0 for n in units):
-        add("small", 0, 1)
-    rows = pa.table({"x": values, "y": labels, "w": [n / UNITS for n in units]})
-    judged = _judged(rows)
-    assert judged is not None
-    return rows, *judged
-
-
-def _as_double(number: int) -> int:
-    """Return the double next to a number, or the one below if it is larger."""
-    return number >> (shift := max(0, number.bit_length() - 53)) << shift
-
-
-def _sides(sums: Sums) -> tuple[list[int], list[int]]:
-    return [neg for neg, _ in sums.values()], [pos for _, pos in sums.values()]
-
-
-def _allowed(sums: Sums) -> float:
-    """Return by how much an information may be off."""
-    is_rounded = sum(map(sum, sums.values())) >= 2**52
-    return TOLERANCE * reference.total(*_sides(sums)) + ROUNDED * is_rounded
-
-
-def _ids(book: vf.Codebook, sums: Sums) -> dict[Any, int]:
-    return dict(zip(sums, book.ids("x", list(sums)).tolist(), strict=True))
-
-
-def _check_book(book: vf.Codebook, units: int, sums: Sums) -> None:
-    """Compare what a codebook says of itself with its ids, and each id with the interval of its values."""
-    column, ids = book.columns["x"], _ids(book, sums)
-    sides, groups = _sides(sums), [ids[value] for value in sums]
-    assert all(0 <= one < column.size for one in groups), "an id is out of range"
-    for what, found, judged in (
-        ("total", column.total, reference.total(*sides)),
-        ("information", column.information, reference.information(*sides, groups)),
-        ("loss", column.loss, reference.loss(*sides, groups)),
-    ):
-        _close(found, judged, _allowed(sums), what)
-    borders = list(column.borders)
-    assert borders == sorted(set(borders)), f"borders do not rise: {borders}"
-    for value, (neg, pos) in sums.items():
-        if ids[value] in column.tail and book["x"]["value"].to_pylist().count(value):
-            _check_interval(book, Fraction(neg, units), Fraction(pos, units), ids[value], value)
-
-
-def _check_interval(book: vf.Codebook, neg: Fraction, pos: Fraction, found: int, value: str) -> None:
-    """Check that an id is that of the interval in which the rate of so many rows lies, but for rounding."""
-    column = book.columns["x"]
-    rate = column.mean
-    if math.isfinite(column.strength) and neg + pos + column.strength:
-        mean, strength = Fraction(column.mean), Fraction(column.strength)
-        rate = float((pos + mean * strength) / (neg + pos + strength))
-    place = column.tail.index(found)
-    ends = [0.0, *column.borders, 1.0]
-    rounding = 1e-12 * min(rate, 1 - rate) + 1e-15
-    is_inside = ends[place] - rounding <= rate <= ends[place + 1] + rounding
-    assert is_inside, f"{value!r} has the rate {rate} and the id of {ends[place]} to {ends[place + 1]}"
-
-
-def _check_optimum(book: vf.Codebook, compared: Sequence[Any], sums: Sums, budget: int) -> None:
-    """Compare a codebook, and a comparison, with the best fold of its size."""
-    sides, ids = _sides(sums), _ids(book, sums)
-    kept = reference.information(*sides, [ids[value] for value in sums])
-    best = reference.best_by_programme(*sides, min(budget, len(reference.merged(*sides))))[-1]
-    _close(kept, best, _allowed(sums), "of the optimum")
-    _close(compared[0].information, best, _allowed(sums), "compare")
-
-
-def _check_rows(book: vf.Codebook, rows: pa.Table, found: list[int], units: int) -> None:
-    """Check the id of each row of a tail: that of its value's rate in the other folds."""
-    column, known = book.columns["x"], set(book["x"]["value"].to_pylist())
-    names = ("x", "y", "w", "fold")
-    listed = list(zip(*(rows[name].to_pylist() for name in names), strict=True))
-    by_fold: dict[tuple[str, int], list[int]] = {}
-    for value, label, weight, fold in listed:
-        in_units = math.floor(Fraction(weight) * units + Fraction(1, 2))
-        by_fold.setdefault((value, fold), [0, 0])[label] += in_units
-    for (value, _, _, fold), one in zip(listed, found, strict=True):
-        assert 0 <= one < column.size, "an id is out of range"
-        if value in known and one in column.tail:
-            rest = [both for (other, place), both in by_fold.items() if other == value and place != fold]
-            neg, pos = (Fraction(sum(both[label] for both in rest), units) for label in (0, 1))
-            _check_interval(book, neg, pos, one, value)
 
 
 if __name__ == "__main__":

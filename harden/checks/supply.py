@@ -17,7 +17,6 @@ gets with vocabfold. `tried` counts files, commands or tests.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -25,92 +24,35 @@ import sys
 import tarfile
 import tempfile
 import time
-import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from harden.lib import harness
+from harden.lib.supply.environments import (
+    EXTRAS,
+    PROJECT,
+    Environment,
+    Failed,
+    command,
+    direct,
+    lowest,
+    name_of,
+)
 from harden.lib.tests import java
 from tools.record import ROOT, Row
 
-SETTINGS: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PROJECT: Mapping[str, Any] = SETTINGS["project"]
-EXTRAS: Mapping[str, list[str]] = PROJECT["optional-dependencies"]
-LEFT_OUT = ("lightgbm", "mypy", "playwright", "pyspark", "ruff")  # of the extra `test`
 INTERPRETERS = ("3.11", "3.12", "3.13", "3.14")
 EPOCH = "1577836800"  # a date for all files of an archive
-OURS = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")  # what no other environment may see
 HEAVY = ("numba", "numpy", "duckdb", "pyarrow", "rich", "typer", "sklearn", "scipy", "jinja2", "vl_convert")
 
 # The tests that lean on dependencies: engines, frames, kernels, the doors, the page, the plots.
 TESTS = ("counts", "codebook", "encoding", "folding/test_api.py", "interfaces", "io/folders")
 TESTS += ("common/test_progress.py", "report/test_report.py", "report/test_report_summary.py")
 FEW_TESTS = ("counts/test_counts.py", "codebook", "folding/test_api.py", "common/test_progress.py")  # elsewhere
-
-
-class Failed(Exception):
-    """A command that ended with an error."""
-
-
-def command(*words: str | Path, folder: Path = ROOT, **environment: str) -> str:
-    """Run a command without anything of this environment on its path, and return what it printed."""
-    kept = {name: text for name, text in os.environ.items() if name not in OURS}
-    done = subprocess.run(
-        [str(word) for word in words],
-        cwd=folder,
-        env=kept | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        errors = [line for line in lines if "rror" in line]
-        raise Failed(f"{Path(words[0]).name} {words[1]}: {' '.join((errors or lines)[-2:])}"[:400])
-    return done.stdout
-
-
-class Environment:
-    """A virtual environment of its own."""
-
-    def __init__(self, folder: Path, interpreter: str = sys.executable) -> None:
-        command(interpreter, "-m", "venv", folder)
-        self.bin = folder / "bin"
-        self.python = self.bin / "python"
-
-    def install(self, *requirements: str, pre: bool = False) -> None:
-        """Install packages, or say in one line which could not be."""
-        options = ["--quiet", "--disable-pip-version-check", "--no-compile", *(["--pre"] if pre else [])]
-        command(self.python, "-m", "pip", "install", *options, *requirements)
-
-    def versions(self, names: Sequence[str]) -> str:
-        """Return the versions of packages, for a row."""
-        found = json.loads(command(self.python, "-m", "pip", "list", "--format", "json"))
-        by_name = {package["name"].lower(): package["version"] for package in found}
-        return ", ".join(f"{name} {by_name[name]}" for name in names if name in by_name)
-
-
-def name_of(requirement: str) -> str:
-    """Return the name of a package in a requirement."""
-    return re.split(r"[\[<>=! ;]", requirement)[0].lower()
-
-
-def lowest(requirement: str) -> str:
-    """Return a requirement with the lowest version that it allows, and no other."""
-    name, bound, version = requirement.partition(">=")
-    if not bound or not re.fullmatch(r"[\d.]+", version):
-        raise ValueError(f"{requirement!r} has no plain lower bound.")
-    return f"{name}=={version}"
-
-
-def direct() -> list[str]:
-    """Return the direct dependencies, with those of the extras that the tests need."""
-    extra = [each for each in EXTRAS["test"] if name_of(each) not in LEFT_OUT]
-    return list(dict.fromkeys([*PROJECT["dependencies"], *EXTRAS["report"], *extra]))
 
 
 def row(what: str, tried: int, failures: Sequence[str], begun: float, **figures: Any) -> Row:
