@@ -11,10 +11,10 @@ SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 # What `make figures` runs: each leaves marks in build/figures until all are done. DATA=FOLDER has the real tables of
-# benchmarks/honest/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,
+# benchmarks/leakage/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,
 # and what needs real ones is left out.
 FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
-	transform-37m spark page $(if $(DATA),methods honest)
+	transform-37m spark page $(if $(DATA),methods leakage)
 # What `make harden` runs: scripts in harden/checks/, whose logs and rows are kept in harden/runs/.
 HARDEN = answers overflow crash artefacts memory determinism concurrency hostile fuzz long_run covered mutants supply
 DATA_OPTION = $(if $(DATA),--data $(DATA))
@@ -55,7 +55,7 @@ bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
 	$(BENCH).codebook.run --small
 	$(BENCH).transform.run --small
 	$(BENCH).methods.run --small
-	$(BENCH).honest.run --small
+	$(BENCH).leakage.run --small
 	$(BENCH).spark.run --small
 	$(BENCH).figures.fig_mi_train --small
 	$(BENCH).figures.fig_logloss --small
@@ -119,7 +119,7 @@ $(eval $(call BENCHMARK,transform-37m,transform.run --rows 37000000 --repeats 1,
 $(eval $(call BENCHMARK,spark,spark.run,spark.report))
 $(eval $(call BENCHMARK,page,page.run $(DATA_OPTION),page.run --report))
 $(eval $(call BENCHMARK,methods,methods.run $(DATA_OPTION),methods.report))
-$(eval $(call BENCHMARK,honest,honest.run $(DATA_OPTION),honest.report))
+$(eval $(call BENCHMARK,leakage,leakage.run $(DATA_OPTION),leakage.report))
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from benchmarks.honest import data
-from benchmarks.honest.data import LABEL, Rows
+from benchmarks.leakage import data
+from benchmarks.leakage.data import LABEL, Rows
 
 NUMBERS = [f"I{i}" for i in range(1, 14)]
 CATEGORIES = [f"C{i}" for i in range(1, 27)]

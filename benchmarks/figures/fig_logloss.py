@@ -32,9 +32,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import clicks, fig_logloss_report, network, paired
 from benchmarks.figures.recipes import ALL, EXACT, FREQUENCY, REFERENCE, Recipe
-from benchmarks.honest.data import Array, Rows
-from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK, Scores, lightgbm, logistic, losses
-from benchmarks.honest.recipes import Encoded
+from benchmarks.leakage.data import Array, Rows
+from benchmarks.leakage.models import LIGHTGBM, LOGISTIC, NETWORK, Scores, lightgbm, logistic, losses
+from benchmarks.leakage.recipes import Encoded
 from tools import journal
 from tools.record import Row
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.figures.clicks import CHALLENGE, CRITEO_SAMPLE, NOT_RUN
 from benchmarks.figures.recipes import ALL, BUCKETING, DIVISIVE, EXACT, FILTER, FREQUENCY, SUBMODULAR, Recipe
-from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK
-from benchmarks.honest.recipes import ALL_VALUES, HASHING, MODEL
+from benchmarks.leakage.models import LIGHTGBM, LOGISTIC, NETWORK
+from benchmarks.leakage.recipes import ALL_VALUES, HASHING, MODEL
 from tools.tables import README, Cell, Row, make_report, number, table
 
 NAME = "fig-logloss"

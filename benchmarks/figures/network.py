@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.honest.data import Array, Rows
-from benchmarks.honest.models import losses
-from benchmarks.honest.recipes import Encoded
+from benchmarks.leakage.data import Array, Rows
+from benchmarks.leakage.models import losses
+from benchmarks.leakage.recipes import Encoded
 
 _BATCH, _DIMENSION = 1024, 8  # a batch is smaller where there are few rows
 _PASSES, _WORK = 4, 1_000_000  # at most: passes over the training rows, and passes times weights of the layers

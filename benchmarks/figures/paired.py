@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmarks.honest.data import Array
+from benchmarks.leakage.data import Array
 
 
 def odds_of(labels: Array, losses: Array) -> Array:

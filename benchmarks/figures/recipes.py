@@ -7,8 +7,8 @@ that need an allocation get the one by information; the paper's other one, unifo
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from benchmarks.honest.data import Rows
-from benchmarks.honest.recipes import ALL_VALUES, HASHING, MODEL, Encoded, all_values, hashing, model, naive
+from benchmarks.leakage.data import Rows
+from benchmarks.leakage.recipes import ALL_VALUES, HASHING, MODEL, Encoded, all_values, hashing, model, naive
 
 EXACT, SUBMODULAR, DIVISIVE, BUCKETING, FREQUENCY = "Exact", "Submodular", "Divisive", "Bucketing", "Frequency"
 FILTER = 100  # the paper starts with values that appear in at least so many rows

@@ -44,7 +44,7 @@ COUNTED: dict[str, dict[str, Any]] = {
     "weights and folds": {"weight": "weight", "fold_column": "fold"},
 }
 FITTED: dict[str, dict[str, Any]] = {
-    "model": {"min_count": 1, "private_min": 5},
+    "model": {"min_count": 1, "dedicated_min": 5},
     "information": {"aim": "information", "min_count": 3, "unseen": "own"},
 }
 BUDGET = 80

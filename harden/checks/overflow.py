@@ -246,7 +246,7 @@ def _options(numbers: list[int], every: int) -> Row:
 
     tries: dict[str, Callable[[int], Any]] = {
         f"fit, {name}, {aim}, {'weights' if counts is weighed else 'rows'}": fitted(name, aim, counts)
-        for name in ("budget", "min_count", "private_min", "tail", "smoothing")
+        for name in ("budget", "min_count", "dedicated_min", "shared_ids", "smoothing")
         for aim in ("model", "information")
         for counts in (plain, weighed)
     }

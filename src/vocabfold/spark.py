@@ -109,7 +109,7 @@ class VocabularyCompressor(
         Ids in all.
     offsetIds : bool
         Number the ids over all columns.
-    aim, method, allocation, smoothing, minCount, privateMin, tail, unseen, epsilon, shards, seed
+    aim, method, allocation, smoothing, minCount, dedicatedMin, sharedIds, unseen, epsilon, shards, seed
         As for `vf.fit`; with a `foldCol`, minCount is 1 by default.
     """
 
@@ -121,8 +121,8 @@ class VocabularyCompressor(
     allocation = _param("allocation", "how the budget is split over the columns: joint, uniform, information")
     smoothing = _param("smoothing", "rows at the overall rate that each value is credited with, or 'auto'")
     minCount = _param("minCount", "rows below which values are pooled")
-    privateMin = _param("privateMin", "the fewest rows that earn a value an id of its own")
-    tail = _param("tail", "ids for each column that has a tail, on average")
+    dedicatedMin = _param("dedicatedMin", "the fewest rows that earn a value an id of its own")
+    sharedIds = _param("sharedIds", "ids for each column that has a tail, on average")
     unseen = _param("unseen", "what values get that are not in the codebook: other, own, error")
     epsilon = _param("epsilon", "by which part thresholds fall, for method threshold or stochastic")
     shards = _param("shards", "shards of each column, for method threshold")
@@ -145,8 +145,8 @@ class VocabularyCompressor(
         allocation: str = "joint",
         smoothing: float | str | None = None,
         minCount: int | None = None,
-        privateMin: int = 30,
-        tail: int = 8,
+        dedicatedMin: int = 30,
+        sharedIds: int = 8,
         unseen: str = "other",
         epsilon: float = 0.1,
         shards: int = 1,
@@ -159,8 +159,8 @@ class VocabularyCompressor(
             aim="model",
             method="exact",
             allocation="joint",
-            privateMin=30,
-            tail=8,
+            dedicatedMin=30,
+            sharedIds=8,
             unseen="other",
             epsilon=0.1,
             shards=1,
@@ -186,9 +186,9 @@ class VocabularyCompressor(
         fold_column, weight = (self._told(name) or None for name in ("foldCol", "weightCol"))
         if budget is None:
             raise InputError("budget is missing: give a number of ids, or 'auto'.")
-        names = ("aim", "method", "allocation", "smoothing", "tail", "unseen", "epsilon", "shards", "seed")
+        names = ("aim", "method", "allocation", "smoothing", "sharedIds", "unseen", "epsilon", "shards", "seed")
         options = {name: self._told(name) for name in names}
-        options["private_min"], options["min_count"] = self._told("privateMin"), self._told("minCount")
+        options["dedicated_min"], options["min_count"] = self._told("dedicatedMin"), self._told("minCount")
         if fold_column and options["min_count"] is None:
             options["min_count"] = 1
         check_options(budget, **options)

@@ -285,7 +285,7 @@ def test_the_digest_is_the_one_of_the_page(book):
             value = "" if row["value"] is None else spelled[kind](row["value"])
             text = f"{kind}|{row['id']}|{row['neg']}|{row['pos']}|{value}"
             total += int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
-        tail = "".join(struct.pack(">i", id).hex() for id in column.tail) or "-"
+        tail = "".join(struct.pack(">i", id).hex() for id in column.shared) or "-"
         borders = "".join(struct.pack(">d", border).hex() for border in column.borders) or "-"
         prior = struct.pack(">dd", column.mean, column.strength).hex()
         about = f"{column.kind} {column.size} {column.other} {tail} {borders} {prior}"

@@ -11,7 +11,7 @@ import vocabfold as vf
 FOLDER = Path(__file__).parents[1] / "data" / "format-1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 FITTED = {  # the codebooks, the counts that they are of, and how they were fitted
-    "model": ("folds", 40, {"min_count": 1, "private_min": 20, "tail": 4}),
+    "model": ("folds", 40, {"min_count": 1, "dedicated_min": 20, "shared_ids": 4}),
     "weighted": ("weighted", 24, {"min_count": 3, "unseen": "own", "smoothing": 5.0}),
     "information": ("folds", 30, {"aim": "information", "unseen": "error"}),
     "hashing": (

@@ -56,7 +56,7 @@ def test_every_example_runs_and_prints_what_the_page_shows(page, tmp_path, monke
 
 @pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed: pip install 'vocabfold[learn]'")
 def test_the_examples_with_torch_were_run():
-    for page in ("honest.md", "gallery.md"):
+    for page in ("leakage.md", "gallery.md"):
         assert "```python torch\n" in (ROOT / "docs" / page).read_text("utf-8")
 
 
@@ -81,7 +81,7 @@ def test_every_command_is_documented():
         ("codebook.report", "codebook-37m"),
         ("transform.report", "transform-5m"),
         ("speed.estimator", "estimator"),
-        ("honest.report", "honest"),
+        ("leakage.report", "leakage"),
     ],
 )
 def test_readme_shows_the_figures_of_the_run_that_it_links(report, run, monkeypatch):
@@ -96,11 +96,11 @@ def test_readme_shows_the_figures_of_the_run_that_it_links(report, run, monkeypa
 
 def test_the_page_on_new_rows_shows_the_run_that_it_links(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
-    report, tables = (import_module(name) for name in ("benchmarks.honest.report", "tools.tables"))
-    text = (ROOT / "docs" / "honest.md").read_text(encoding="utf-8")
-    newest = report.newest("honest")
+    report, tables = (import_module(name) for name in ("benchmarks.leakage.report", "tools.tables"))
+    text = (ROOT / "docs" / "leakage.md").read_text(encoding="utf-8")
+    newest = report.newest("leakage")
     assert text.count(f"benchmarks/runs/{newest.name}/") == 2
-    assert tables.shown("honest", text) == report.for_page(report.read_csv(newest / "raw.csv"))
+    assert tables.shown("leakage", text) == report.for_page(report.read_csv(newest / "raw.csv"))
 
 
 def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
@@ -262,8 +262,8 @@ def test_the_small_codebook_benchmark_runs():
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_the_small_honest_benchmark_runs():
-    out = run("-m", "benchmarks.honest.run", "--small", "--parts", "generated,noise,older")
+def test_the_small_leakage_benchmark_runs():
+    out = run("-m", "benchmarks.leakage.run", "--small", "--parts", "generated,noise,older")
     assert "recipe=model, naive" in out
     assert "recipe=model, noise column added" in out
 

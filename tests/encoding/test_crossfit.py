@@ -27,7 +27,7 @@ def looped(book, counts, table, folds):
         ids = {row["value"]: row["id"] for row in book[name].to_pylist()}
         rows = list(zip(table[name].to_pylist(), table["click"].to_pylist(), folds, strict=True))
         prior = column.mean, column.strength
-        encoded[name] = reference.out_of_fold(rows, ids, column.tail, column.borders, prior, column.other)
+        encoded[name] = reference.out_of_fold(rows, ids, column.shared, column.borders, prior, column.other)
     return encoded
 
 
@@ -44,7 +44,7 @@ def test_the_fold_of_a_row_is_the_one_that_was_counted():
 
 OPTIONS = [
     {},
-    {"private_min": 5, "tail": 3},
+    {"dedicated_min": 5, "shared_ids": 3},
     {"smoothing": 0},
     {"smoothing": 2, "min_count": 3},
     {"aim": "information"},
@@ -80,8 +80,8 @@ def test_training_rows_are_encoded_by_other_folds(options):
         UserWarning, match=r"^the Arrow Table seems to be what the codebook was fitted on: its ids tell"
     ):
         naive = book.transform(table)
-    if book.columns["site"].n_private:
-        private = [id for id in range(book.sizes["site"]) if id not in book.columns["site"].tail]
+    if book.columns["site"].n_dedicated:
+        private = [id for id in range(book.sizes["site"]) if id not in book.columns["site"].shared]
         assert np.isin(naive["site"], private).any()
         assert (np.isin(naive["site"], private) == np.isin(encoded["site"], private)).all()
 

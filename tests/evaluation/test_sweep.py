@@ -30,8 +30,8 @@ OPTIONS = st.one_of(
         {
             "aim": st.just("model"),
             "min_count": st.sampled_from([1, 3, 20]),
-            "private_min": st.sampled_from([2, 10, 30]),
-            "tail": st.sampled_from([1, 3, 8]),
+            "dedicated_min": st.sampled_from([2, 10, 30]),
+            "shared_ids": st.sampled_from([1, 3, 8]),
             "smoothing": st.sampled_from(["auto", 0, 5]),
             "unseen": st.sampled_from(["other", "own", "error"]),
         }
@@ -79,7 +79,7 @@ def test_every_budget_is_what_fitting_and_judging_say(options, budget, folds, we
     judged = fitted.evaluate(new, "label", weight=weight)
     for name, column in fitted.columns.items():
         found = step.columns[name]
-        assert (found.size, found.n_private, found.other) == (column.size, column.n_private, column.other)
+        assert (found.size, found.n_dedicated, found.other) == (column.size, column.n_dedicated, column.other)
         assert found.information == pytest.approx(column.information, abs=ROUNDING)
         assert step.held_out[name] == pytest.approx(judged[name].gain, abs=ROUNDING)
         assert (found.gain is None) == (folds == 0)
@@ -115,7 +115,7 @@ def test_there_are_200_budgets_at_most_from_one_id_per_column_on():
 
 def test_an_automatic_budget_is_among_them():
     counts = vf.count(rows_of(0), "label", ["c0", "c1"], folds=3)
-    book = vf.fit(counts, "auto", private_min=10)
+    book = vf.fit(counts, "auto", dedicated_min=10)
     steps = sweep(book, counts)
     chosen = next(step for step in steps if step.budget == book.size)
     assert {name: column.size for name, column in chosen.columns.items()} == book.sizes

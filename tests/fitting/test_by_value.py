@@ -110,7 +110,7 @@ def test_training_rows_of_every_method_are_encoded_in_ids_of_the_codebook(method
         method in ("selection", "greedy")  # by the others, no label decides who shares an id
     )
     ids = book.ids("site", rows["site"])
-    private = ~np.isin(ids, book.columns["site"].tail)
+    private = ~np.isin(ids, book.columns["site"].shared)
     assert (encoded["site"].to_numpy()[private] == ids[private]).all()
     assert private.any() == (method != "greedy")
     assert private.all() == (method == "hashing")
@@ -126,7 +126,7 @@ def test_frequent_values_have_ids_of_their_own_and_all_others_one(counts):
     own = [row["id"] for row in by_rows[:5]]
     assert len({*own, book.columns["site"].other}) == 6
     assert {row["id"] for row in by_rows[5:]} == {book.columns["site"].other}
-    assert book.columns["site"].n_private == 5
+    assert book.columns["site"].n_dedicated == 5
     assert book.ids("site", ["never seen"]).tolist() == [book.columns["site"].other]
 
 
@@ -148,7 +148,7 @@ def test_pooled_and_unseen_values_go_where_they_are_told(method, unseen, counts)
     book = fold_counts(counts, 24, **options)
     column, table = book.columns["site"], book["site"]
     rare = sum(row["neg"] + row["pos"] < 15 for row in counts["site"].to_pylist())
-    assert rare == column.n_pooled > 0
+    assert rare == column.n_rare > 0
     assert table.num_rows == column.n_values == counts["site"].num_rows - rare
     assert book.size <= 24
     neg, pos, ids = ([*table[field].to_pylist()] for field in ("neg", "pos", "id"))
@@ -196,7 +196,7 @@ def test_values_are_dealt_by_md5_whatever_their_order(rows, counts):
             bucket = int(hashlib.md5(text.encode()).hexdigest()[:15], 16) % 20
             assert id_of_bucket.setdefault(bucket, row["id"]) == row["id"]
         assert len(set(id_of_bucket.values())) == len(id_of_bucket) == book.sizes[name]
-        assert book.columns[name].n_private == 0
+        assert book.columns[name].n_dedicated == 0
     turned = rows.take(np.arange(rows.num_rows)[::-1])
     again = fold_counts(vf.count(turned, "click", ["site", "hour"]), 40, method="hashing", allocation="uniform")
     assert again.digest == book.digest
@@ -208,7 +208,7 @@ def test_tails_are_folded_by_any_method_of_intervals(method, counts):
     exact = vf.fit(counts, 60, min_count=1)
     assert book.size == exact.size
     assert book.gap is None
-    assert book.columns["site"].n_private == exact.columns["site"].n_private
+    assert book.columns["site"].n_dedicated == exact.columns["site"].n_dedicated
 
 
 @pytest.mark.parametrize(

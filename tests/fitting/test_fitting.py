@@ -59,7 +59,7 @@ def test_what_a_codebook_says_is_true_of_its_values(rows, budget, min_count, uns
     assert [[entry["neg"], entry["pos"]] for entry in entries] == [counts[value] for value in sorted(counts)]
     assert column.size <= budget
     assert column.n_values == len(counts)
-    assert column.n_values + column.n_pooled == len({value for value, _ in rows})
+    assert column.n_values + column.n_rare == len({value for value, _ in rows})
 
     # Every row has an id, those of rare values by way of `other`; what the ids keep follows by definition.
     id_of = {entry["value"]: entry["id"] for entry in entries}
@@ -131,7 +131,7 @@ def test_a_tail_of_which_rounding_leaves_one_class_is_one_id(options):
     assert book.columns["x"].size == 2
 
 
-@pytest.mark.parametrize("option", ["budget", "tail", "private_min", "min_count"])
+@pytest.mark.parametrize("option", ["budget", "shared_ids", "dedicated_min", "min_count"])
 def test_absurdly_large_options_are_as_large_ones(option):
     rng = np.random.default_rng(0)
     table = pa.table({"x": [f"v{i % 30}" for i in range(900)], "y": rng.integers(0, 2, 900)})
@@ -160,8 +160,8 @@ def test_absurdly_large_options_are_as_large_ones(option):
         ({"smoothing": 10**400}, r"^smoothing must be 'auto' or a number of rows, 0 or more, got 10000"),
         ({"smoothing": math.nan}, r"^smoothing must be .* got nan\.$"),
         ({"smoothing": True}, r"^smoothing must be .* got True\.$"),
-        ({"private_min": 0}, r"^private_min must be at least 1, got 0\.$"),
-        ({"tail": 0}, r"^tail must be at least 1, got 0\.$"),
+        ({"dedicated_min": 0}, r"^dedicated_min must be at least 1, got 0\.$"),
+        ({"shared_ids": 0}, r"^shared_ids must be at least 1, got 0\.$"),
         ({"aim": "fame"}, r"^aim must be one of 'model', 'information', got 'fame'\.$"),
         ({"method": "magic"}, r"^method must be one of 'exact', 'dynamic', .*'hashing', got 'magic'\.$"),
         ({"allocation": "x"}, r"^allocation must be one of"),

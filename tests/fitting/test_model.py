@@ -41,8 +41,13 @@ TABLES = st.dictionaries(
     st.sampled_from(["other", "own", "error"]),
     st.sampled_from(["auto", 0, 0.5, 10]),
 )
-def test_every_rule(table, budget, min_count, private_min, tail, unseen, smoothing):
-    options = {"min_count": min_count, "private_min": private_min, "tail": tail, "unseen": unseen}
+def test_every_rule(table, budget, min_count, dedicated_min, shared_ids, unseen, smoothing):
+    options = {
+        "min_count": min_count,
+        "dedicated_min": dedicated_min,
+        "shared_ids": shared_ids,
+        "unseen": unseen,
+    }
     book = vf.fit(vf.count(rows_of(table), "click"), budget, smoothing=smoothing, **options)
     column = book.columns["site"]
     ids = {row["value"]: row["id"] for row in book["site"].to_pylist()}
@@ -53,27 +58,29 @@ def test_every_rule(table, budget, min_count, private_min, tail, unseen, smoothi
     has_pool_id = unseen == "own" or (bool(pooled) and bool(kept) + 1 <= budget)
 
     # Private: all values with enough rows, as many as fit.
-    least = max(private_min, min_count)
-    enough = reference.private_from([[sum(table[v]) for v in kept]], int(has_pool_id), budget, least, tail)
+    least = max(dedicated_min, min_count)
+    enough = reference.dedicated_from(
+        [[sum(table[v]) for v in kept]], int(has_pool_id), budget, least, shared_ids
+    )
     private = [value for value in kept if sum(table[value]) >= enough]
-    assert column.n_private == len(private)
-    assert book.settings["private_from"] == (None if math.isinf(enough) else enough)
+    assert column.n_dedicated == len(private)
+    assert book.settings["dedicated_from"] == (None if math.isinf(enough) else enough)
     folded = [value for value in kept if value not in private]
     assert len({ids[value] for value in private}) == len(private)
     assert not {ids[value] for value in private} & {ids[value] for value in folded}
-    assert column.size == len(private) + len(column.tail) + has_pool_id <= budget
-    assert set(column.tail) >= {ids[value] for value in folded}
+    assert column.size == len(private) + len(column.shared) + has_pool_id <= budget
+    assert set(column.shared) >= {ids[value] for value in folded}
 
     # The tail: intervals of the rate, which keep as much of the masses as any do.
     for value in folded:
-        assert ids[value] == column.tail[sum(border <= rates[value] for border in column.borders)]
+        assert ids[value] == column.shared[sum(border <= rates[value] for border in column.borders)]
     if folded:
-        size = max(1, min(tail, budget // 2, budget - has_pool_id))
+        size = max(1, min(shared_ids, budget // 2, budget - has_pool_id))
         entries = {v: sum(table[v]) for v in folded}
         masses = [[round(2**20 * n * (1 - rates[v])) for v, n in entries.items()]]
         masses.append([round(2**20 * n * rates[v]) for v, n in entries.items()])
         best = vf.fold(*masses, size)
-        assert len(column.tail) == (1 if math.isinf(column.strength) else best.size)
+        assert len(column.shared) == (1 if math.isinf(column.strength) else best.size)
         groups = [ids[v] for v in folded]
         assert reference.information(*masses, groups) == pytest.approx(best.information, abs=1e-9)
 
@@ -88,12 +95,12 @@ def test_every_rule(table, budget, min_count, private_min, tail, unseen, smoothi
 
     # What is not in the codebook.
     if has_pool_id:
-        assert column.other not in column.tail
+        assert column.other not in column.shared
         assert column.other not in ids.values()
         if unseen == "own":
             assert column.other == column.size - 1
     elif not pooled and folded:
-        assert column.other == column.tail[sum(border <= column.mean for border in column.borders)]
+        assert column.other == column.shared[sum(border <= column.mean for border in column.borders)]
     elif not pooled:
         assert abs(column.rates[column.other] - column.mean) == min(abs(r - column.mean) for r in column.rates)
 
@@ -114,7 +121,7 @@ def test_the_order_of_values_survives_where_all_are_private():
     book = vf.fit(vf.count(table, "click", ["hour", "day", "flag"]), 100)
     for name in book:
         assert book[name]["id"].to_pylist() == list(range(len(book[name])))
-        assert book.columns[name].tail == ()
+        assert book.columns[name].shared == ()
     text = table.set_column(0, "hour", pa.array([f"{h:02}" for h in hours]))
     by_rate = vf.fit(vf.count(text, "click", "hour"), 100)
     rates = [by_rate.columns["hour"].rates[id] for id in range(24)]
@@ -123,10 +130,10 @@ def test_the_order_of_values_survives_where_all_are_private():
     # With a pool, that one comes last; with a tail, ids go by rate.
     more = pa.concat_tables([table, table.slice(0, 1).set_column(0, "hour", pa.array([99]))])
     pooled = vf.fit(vf.count(more, "click", "hour"), 100).columns["hour"]
-    assert (pooled.size, pooled.other, pooled.n_pooled) == (25, 24, 1)
+    assert (pooled.size, pooled.other, pooled.n_rare) == (25, 24, 1)
     folded = vf.fit(vf.count(more, "click", "hour"), 100, min_count=1).columns["hour"]
     assert list(folded.rates) == sorted(folded.rates)
-    assert len(folded.tail) == 1
+    assert len(folded.shared) == 1
 
 
 def test_noise_gets_one_id_for_its_tail():
@@ -155,9 +162,9 @@ def test_each_id_of_an_automatic_budget_pays_for_itself():
     counts = vf.count(table, "click", "site")
     book = vf.fit(counts, "auto", min_count=1)
     frequent = sum(n >= 30 for n in np.bincount(site))
-    assert book.n_private == frequent
+    assert book.n_dedicated == frequent
     assert book.settings["budget"] == "auto"
-    assert book.budget == book.size == frequent + len(book.columns["site"].tail)
+    assert book.budget == book.size == frequent + len(book.columns["site"].shared)
     # With a tail of one more or one less id, loss + price x ids is not less.
     price = math.log(n) / (2 * n)
     column = book.columns["site"]
@@ -170,9 +177,9 @@ def test_each_id_of_an_automatic_budget_pays_for_itself():
     ]
     costs = {
         size: vf.fold(*masses, size).loss * sum(rows) / n + price * size
-        for size in range(1, len(column.tail) + 3)
+        for size in range(1, len(column.shared) + 3)
     }
-    assert min(costs, key=costs.get) == len(column.tail)
+    assert min(costs, key=costs.get) == len(column.shared)
 
 
 def test_a_budget_of_one_id_per_column_is_enough():
@@ -191,9 +198,11 @@ def test_a_budget_of_one_id_per_column_is_enough():
 def test_defaults_are_those_of_the_aim():
     counts = vf.count(rows_of({"a": (30, 30), "b": (3, 0), "c": (10, 9)}), "click")
     book = vf.fit(counts, 9)
-    about = {key: book.settings[key] for key in ("aim", "smoothing", "min_count", "private_min", "tail")}
-    assert about == {"aim": "model", "smoothing": "auto", "min_count": 20, "private_min": 30, "tail": 8}
-    assert book.columns["site"].n_pooled == 2
+    about = {
+        key: book.settings[key] for key in ("aim", "smoothing", "min_count", "dedicated_min", "shared_ids")
+    }
+    assert about == {"aim": "model", "smoothing": "auto", "min_count": 20, "dedicated_min": 30, "shared_ids": 8}
+    assert book.columns["site"].n_rare == 2
     book = vf.fit(counts, 9, aim="information")
     assert (book.settings["smoothing"], book.settings["min_count"]) == (0, 1)
     assert book.gap == 0

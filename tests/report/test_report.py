@@ -271,7 +271,7 @@ def test_texts_of_files_are_shown_harmlessly(reported, tmp_path):
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("method", "foo"), ("budget", -1), ("budget", 10**30), ("allocation", "foo"), ("private_min", 0)],
+    [("method", "foo"), ("budget", -1), ("budget", 10**30), ("allocation", "foo"), ("dedicated_min", 0)],
 )
 def test_settings_of_a_header_are_checked(reported, tmp_path, setting, value):
     book = replace(reported.book, settings=dict(reported.book.settings) | {setting: value})

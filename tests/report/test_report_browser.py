@@ -97,7 +97,7 @@ def test_the_slider_shows_what_fitting_gives(opened, reported):
         for i, (name, column) in enumerate(book.columns.items()):
             found = rows.nth(i).locator("td").evaluate_all("cells => cells.map((c) => Number(c.dataset.value))")
             gains = [column.information / bit, column.gain / bit, judged[name].gain / bit]
-            assert found[:5] == pytest.approx([column.size, column.n_private, *gains], rel=1e-6, abs=1e-9)
+            assert found[:5] == pytest.approx([column.size, column.n_dedicated, *gains], rel=1e-6, abs=1e-9)
         assert f"--budget {budget} " in page.locator("#command").inner_text()
 
 

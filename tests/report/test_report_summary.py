@@ -25,13 +25,13 @@ def test_the_summary_is_plain(reported):
 def test_what_i_got(reported):
     book = reported.book
     about = reported.summary["about"]
-    for name in ("n_values", "n_pooled", "n_private", "n_rates", "size", "budget", "rows", "digest"):
+    for name in ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "digest"):
         assert about[name] == getattr(book, name)
     for name in ("information", "total", "loss", "gain"):
         assert about[name] == pytest.approx(getattr(book, name) / BIT)
     assert about["kept"] == pytest.approx(book.information / book.total)
     assert (about["gap"], about["bound"], about["saved"]) == (None, None, None)
-    assert about["n_private"] + about["n_shared"] <= about["size"]
+    assert about["n_dedicated"] + about["n_shared"] <= about["size"]
     assert about["rate"] == book.pos / 4000
     p = about["rate"]
     assert about["entropy"] == pytest.approx(-p * math.log2(p) - (1 - p) * math.log2(1 - p))
@@ -53,16 +53,16 @@ def test_where_the_ids_go(reported):
     judged = book.evaluate(visits(2000, seed=1))
     for found, (name, column) in zip(reported.summary["columns"], book.columns.items(), strict=True):
         assert found["name"] == shown(name)
-        for fact in ("kind", "n_values", "n_pooled", "n_rates", "n_private", "size", "other"):
+        for fact in ("kind", "n_values", "n_rare", "n_rates", "n_dedicated", "size", "other"):
             assert found[fact] == getattr(column, fact)
         for fact in ("information", "total", "loss", "gain"):
             assert found[fact] == pytest.approx(getattr(column, fact) / BIT)
         assert found["kept"] == pytest.approx(1 - column.loss / column.total)
         ids = set(book[name]["id"].to_pylist())
-        assert found["n_shared"] == len(ids) - column.n_private
+        assert found["n_shared"] == len(ids) - column.n_dedicated
         values = rows[name].to_pylist()
         n = {value: values.count(value) for value in set(values)}
-        is_known = None in book[name]["value"].to_pylist() or not column.n_pooled
+        is_known = None in book[name]["value"].to_pylist() or not column.n_rare
         assert found["missing"] == (pytest.approx(values.count(None) / 4000) if is_known else None)
         assert found["rare"] == pytest.approx(np.mean([n[value] < 30 for value in values]))
         assert found["expected_unseen"] == pytest.approx(judged[name].expected_unseen)
@@ -84,7 +84,7 @@ def test_which_budget_is_enough(reported):
         assert found["held_out"][i] == pytest.approx(judged.gain / BIT)
         for column, name in zip(found["columns"], FEATURES, strict=True):
             assert column["size"][i] == fitted.sizes[name]
-            assert column["n_private"][i] == fitted.columns[name].n_private
+            assert column["n_dedicated"][i] == fitted.columns[name].n_dedicated
             assert column["information"][i] == pytest.approx(fitted.columns[name].information / BIT)
             assert column["gain"][i] == pytest.approx(fitted.columns[name].gain / BIT)
             assert column["held_out"][i] == pytest.approx(judged[name].gain / BIT)
@@ -129,9 +129,9 @@ def test_what_is_in_an_id(reported):
             n, pos = at_fit[:, id].sum(), at_fit[1, id]
             assert segments["observed"][i] == (pytest.approx(pos / n) if n else None)
             assert segments["low"][i] <= (pos / n if n else 0.5) <= segments["high"][i]
-            if id in column.tail:
+            if id in column.shared:
                 borders = (0, *column.borders, 1)
-                place = column.tail.index(id)
+                place = column.shared.index(id)
                 bounds = borders[place : place + 2] if column.borders else (None, None)
                 assert (segments["from"][i], segments["to"][i]) == bounds
                 assert segments["role"][i] == "rates"

@@ -244,7 +244,7 @@ def test_a_report_says_the_same_as_here(table, frame, tmp_path):
     found = {}
     for where, rows in (("here", table), ("there", frame)):
         counts = vf.count(rows, "click", [TEXT, "number"], fold_column="fold")
-        book = vf.fit(counts, 12, min_count=3, private_min=9)
+        book = vf.fit(counts, 12, min_count=3, dedicated_min=9)
         found[where] = book.report(
             tmp_path / f"{where}.html", counts=counts, heldout=generated(500, seed=1), steps=4
         )

@@ -201,13 +201,15 @@ def shrunk(neg: float, pos: float, mean: float, strength: float) -> float:
     )
 
 
-def private_from(columns: Sequence[Sequence[int]], pools: int, budget: int, least: int, tail: int) -> float:
+def dedicated_from(
+    columns: Sequence[Sequence[int]], pools: int, budget: int, least: int, shared_ids: int
+) -> float:
     """The fewest rows that make values private, such that they fit: by trying one number after another."""
     for rows in [least, *sorted({n for column in columns for n in column if n > least}), inf]:
-        n_private = sum(n >= rows for column in columns for n in column)
-        n_tails = sum(any(n < rows for n in column) for column in columns)
-        n_tail = max(n_tails, min(tail * n_tails, budget // 2, budget - pools))
-        if n_private + n_tail + pools <= budget:
+        n_dedicated = sum(n >= rows for column in columns for n in column)
+        n_sharing = sum(any(n < rows for n in column) for column in columns)
+        n_shared = max(n_sharing, min(shared_ids * n_sharing, budget // 2, budget - pools))
+        if n_dedicated + n_shared + pools <= budget:
             return rows
     raise ValueError("the budget is too small")
 
@@ -215,7 +217,7 @@ def private_from(columns: Sequence[Sequence[int]], pools: int, budget: int, leas
 def out_of_fold(
     rows: Sequence[tuple[Hashable, int, int]],
     ids: dict[Hashable, int],
-    tail: Sequence[int],
+    shared: Sequence[int],
     borders: Sequence[float],
     prior: tuple[float, float],
     other: int,
@@ -224,11 +226,11 @@ def out_of_fold(
     encoded = []
     pool = [value for value, _, _ in rows if value not in ids]
     for value, _, fold in rows:
-        if ids.get(value, other) in tail:
+        if ids.get(value, other) in shared:
             alike = [value] if value in ids else pool  # pooled values are one
             labels = [label for v, label, f in rows if v in alike and f != fold]
             rate = shrunk(labels.count(0), labels.count(1), *prior)
-            encoded.append(tail[sum(border <= rate for border in borders)])
+            encoded.append(shared[sum(border <= rate for border in borders)])
         else:
             encoded.append(ids.get(value, other))
     return encoded

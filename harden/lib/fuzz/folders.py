@@ -28,7 +28,7 @@ class Folders:
         counts = vf.count(table, LABEL, ["site", "user", "n"], folds=3)
         counts.save(folder / "counts")
         vf.fit(counts, 9, aim="information").save(folder / "book")
-        vf.fit(counts, 12, min_count=2, private_min=5).save(folder / "model")
+        vf.fit(counts, 12, min_count=2, dedicated_min=5).save(folder / "model")
         self.originals = {
             name: {path.name: path.read_bytes() for path in (folder / name).iterdir()}
             for name in ("counts", "book", "model")

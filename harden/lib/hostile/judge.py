@@ -17,7 +17,7 @@ from harden.lib.commands import Wrong
 from harden.lib.hostile.doors import DOORS, TEXT_DOORS, spelled
 from vocabfold.errors import InputError
 
-EXACT = {"private_min": 1, "min_count": 1}  # an id for every value, so that no two can change places unseen
+EXACT = {"dedicated_min": 1, "min_count": 1}  # an id for every value, so that no two can change places unseen
 
 
 def judged(value: Any, kind: str, door: str) -> Any:

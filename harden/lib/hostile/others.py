@@ -38,7 +38,7 @@ def training(tally: Tally, small: bool) -> None:
                 10_000,
                 features=features,
                 out=None if is_frame else folder / "train.parquet",
-                private_min=1,
+                dedicated_min=1,
             )
             ids = out if is_frame else pq.read_table(folder / "train.parquet")
             for name in features:
@@ -63,7 +63,7 @@ def estimator(tally: Tally, small: bool) -> None:
             table = rows_of(values, kind)
             X, y = table.select([VALUE]).to_pandas(), table[LABEL].to_pylist()
             X.columns = ["<b>\x1b[1m'\";--"]
-            compressor = vf.VocabularyCompressor(1000, private_min=1, cv=2).fit(X, y)  # as rows are few
+            compressor = vf.VocabularyCompressor(1000, dedicated_min=1, cv=2).fit(X, y)  # as rows are few
             rows = compressor.codebook_[X.columns[0]].to_pylist()
             mapping = {row["value"]: row["id"] for row in rows}
             wanted = [mapping[judged(value, "", "")] for value in table[VALUE].to_pylist()]
@@ -203,7 +203,7 @@ def terminals(tally: Tally, small: bool) -> None:
             try:
                 path = str(DOORS[door](table, folder))
                 rows = ["--label", label, "--features", quoted(features)]
-                of_ids = ["--min-count", "1", "--private-min", "1"]
+                of_ids = ["--min-count", "1", "--dedicated-min", "1"]
                 made = [
                     ["count", path, *rows, "--folds", "3", "-o", "counts"],
                     ["fit", "counts", "--budget", "9999", *of_ids, "-o", "book"],

@@ -179,7 +179,7 @@ def check_book(book: vf.Codebook, units: int, sums: Sums) -> None:
     borders = list(column.borders)
     assert borders == sorted(set(borders)), f"borders do not rise: {borders}"
     for value, (neg, pos) in sums.items():
-        if ids[value] in column.tail and book["x"]["value"].to_pylist().count(value):
+        if ids[value] in column.shared and book["x"]["value"].to_pylist().count(value):
             _check_interval(book, Fraction(neg, units), Fraction(pos, units), ids[value], value)
 
 
@@ -190,7 +190,7 @@ def _check_interval(book: vf.Codebook, neg: Fraction, pos: Fraction, found: int,
     if math.isfinite(column.strength) and neg + pos + column.strength:
         mean, strength = Fraction(column.mean), Fraction(column.strength)
         rate = float((pos + mean * strength) / (neg + pos + strength))
-    place = column.tail.index(found)
+    place = column.shared.index(found)
     ends = [0.0, *column.borders, 1.0]
     rounding = 1e-12 * min(rate, 1 - rate) + 1e-15
     is_inside = ends[place] - rounding <= rate <= ends[place + 1] + rounding
@@ -217,7 +217,7 @@ def check_rows(book: vf.Codebook, rows: pa.Table, found: list[int], units: int) 
         by_fold.setdefault((value, fold), [0, 0])[label] += in_units
     for (value, _, _, fold), one in zip(listed, found, strict=True):
         assert 0 <= one < column.size, "an id is out of range"
-        if value in known and one in column.tail:
+        if value in known and one in column.shared:
             rest = [both for (other, place), both in by_fold.items() if other == value and place != fold]
             neg, pos = (Fraction(sum(both[label] for both in rest), units) for label in (0, 1))
             _check_interval(book, neg, pos, one, value)

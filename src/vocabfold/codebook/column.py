@@ -19,18 +19,18 @@ class BookColumn:
     size : int
         Ids, 0 to size - 1, numbered by rate, rising; in a column of numbers, dates or booleans all of whose
         values are private, by value.
-    n_values, n_pooled, n_private : int
+    n_values, n_rare, n_dedicated : int
         Values that are in the codebook, values that were too rare for it, and those in it that have an id of
         their own.
     n_rates : int
         Distinct rates of the values in the codebook and of the pool: more ids would keep no more.
     other : int
         The id of every value that is not in the codebook.
-    tail : tuple of int
-        The ids that stand for intervals of the rate, rising: all but those of private values, and of a pool
+    shared : tuple of int
+        The ids that stand for intervals of the rate, rising: all but dedicated ids, and the id of rare values
         that is kept apart.
     borders : tuple of float
-        The rates between neighbouring ids of the tail; a rate on a border belongs to the higher id.
+        The rates between neighbouring shared ids; a rate on a border belongs to the higher id.
     rates : tuple of float
         The rate of each id, with chance taken into account.
     mean, strength : float
@@ -48,11 +48,11 @@ class BookColumn:
     kind: str
     size: int
     n_values: int
-    n_pooled: int
-    n_private: int
+    n_rare: int
+    n_dedicated: int
     n_rates: int
     other: int
-    tail: tuple[int, ...] = field(repr=False)
+    shared: tuple[int, ...] = field(repr=False)
     borders: tuple[float, ...] = field(repr=False)
     rates: tuple[float, ...] = field(repr=False)
     mean: float
@@ -75,14 +75,14 @@ class Sums:
         return sum(column.n_values for column in self.columns.values())
 
     @property
-    def n_pooled(self) -> int:
+    def n_rare(self) -> int:
         """Values that were too rare, in all."""
-        return sum(column.n_pooled for column in self.columns.values())
+        return sum(column.n_rare for column in self.columns.values())
 
     @property
-    def n_private(self) -> int:
+    def n_dedicated(self) -> int:
         """Values that have an id of their own, in all."""
-        return sum(column.n_private for column in self.columns.values())
+        return sum(column.n_dedicated for column in self.columns.values())
 
     @property
     def n_rates(self) -> int:

@@ -27,7 +27,7 @@ def digest_of(head: str, columns: Mapping[str, BookColumn], hashes: Mapping[str,
     lines = [head]
     for name, column in columns.items():
         prior = _packed("d", column.mean, column.strength)
-        intervals = f"{_packed('i', *column.tail)} {_packed('d', *column.borders)} {prior}"
+        intervals = f"{_packed('i', *column.shared)} {_packed('d', *column.borders)} {prior}"
         about = f"{column.kind} {column.size} {column.other} {intervals} {hashes[name]}"
         lines.append(f"{about} {len(name.encode())} {name}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

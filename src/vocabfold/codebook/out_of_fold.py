@@ -23,10 +23,10 @@ Ids = NDArray[np.int32]
 Units = NDArray[np.int64]
 
 
-def tail_ids(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
+def ids_by_rate(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
     """Return the ids of values of a tail, given their units elsewhere: by rate."""
     rates = Prior(column.mean, column.strength).rates(neg / units_per_row, pos / units_per_row)
-    return np.asarray(column.tail, np.int32)[np.searchsorted(column.borders, rates, side="right")]
+    return np.asarray(column.shared, np.int32)[np.searchsorted(column.borders, rates, side="right")]
 
 
 def others(column: BookColumn, pool: Units, units_per_row: int) -> Ids:
@@ -35,9 +35,9 @@ def others(column: BookColumn, pool: Units, units_per_row: int) -> Ids:
     A pool in a tail is a value of it.
     """
     found = np.full(pool.shape[1] + 1, column.other, np.int32)
-    if column.n_pooled and column.other in column.tail:
+    if column.n_rare and column.other in column.shared:
         neg, pos = pool.sum(axis=1, keepdims=True) - pool
-        found[:-1] = np.where(pool.sum(axis=0) > 0, tail_ids(column, neg, pos, units_per_row), column.other)
+        found[:-1] = np.where(pool.sum(axis=0) > 0, ids_by_rate(column, neg, pos, units_per_row), column.other)
     return found
 
 
@@ -51,8 +51,8 @@ def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
         np.add.at(sums, folds[is_pooled], (side * found["n"].to_numpy())[is_pooled])
     ids[is_pooled] = others(column, pool, counts.units_per_row)[folds[is_pooled]]
     rest = [found[f"all_{side}"].fill_null(0).to_numpy() - sides[side] for side in sides]
-    is_tail = np.isin(ids, column.tail) & ~is_pooled
-    ids[is_tail] = tail_ids(column, rest[0][is_tail], rest[1][is_tail], counts.units_per_row)
+    is_shared = np.isin(ids, column.shared) & ~is_pooled
+    ids[is_shared] = ids_by_rate(column, rest[0][is_shared], rest[1][is_shared], counts.units_per_row)
     rows = np.zeros((2, counts.folds, column.size))
     for total, part in zip(rows, sides.values(), strict=True):
         np.add.at(total, (folds, ids), part * found["n"].to_numpy() / counts.units_per_row)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
 from types import NoneType
@@ -30,9 +31,9 @@ _SETTINGS: dict[str, tuple[type, ...]] = {
     "budget": (int, str),
     "smoothing": (int, float, str),
     "min_count": (int,),
-    "private_min": (int,),
-    "private_from": (int, float, NoneType),
-    "tail": (int,),
+    "dedicated_min": (int,),
+    "dedicated_from": (int, float, NoneType),
+    "shared_ids": (int,),
     "unseen": (str,),
     "epsilon": (float,),
     "shards": (int,),
@@ -41,6 +42,16 @@ _SETTINGS: dict[str, tuple[type, ...]] = {
 
 _AUTOMATIC = ("budget", "smoothing")  # settings whose only text is "auto"
 
+# The keys of format 1, where they differ from the names here.
+_KEYS = {
+    "dedicated_min": "private_min",
+    "dedicated_from": "private_from",
+    "shared_ids": "tail",
+    "n_dedicated": "n_private",
+    "n_rare": "n_pooled",
+    "shared": "tail",
+}
+
 
 def save(book: Codebook, path: str | os.PathLike[str]) -> None:
     """Write a codebook to a folder; see `Codebook.save`."""
@@ -48,7 +59,7 @@ def save(book: Codebook, path: str | os.PathLike[str]) -> None:
         files = book.store.write(saver)
         digest = book.digest
         columns = [
-            {"name": name} | facts_of(column) | {"rows_sha256": book.hashes[name], "files": files[name]}
+            {"name": name} | _keyed(facts_of(column)) | {"rows_sha256": book.hashes[name], "files": files[name]}
             for name, column in book.columns.items()
         ]
         saver.header = {
@@ -60,7 +71,7 @@ def save(book: Codebook, path: str | os.PathLike[str]) -> None:
             "pos": book.pos,
             "gap": book.gap,
             "bound": book.bound,
-            "settings": dict(book.settings),
+            "settings": _keyed(book.settings),
             "columns": columns,
         }
 
@@ -108,10 +119,12 @@ def _book(loaded: Loaded, limit: int | None) -> Codebook:
         entry["name"]: loaded.files(entry["files"], schema_of(entry["kind"])) for entry in header["columns"]
     }
     hashes = {entry["name"]: _text(entry["rows_sha256"]) for entry in header["columns"]}
-    settings = {key: _typed(header["settings"][key], key, *kinds) for key, kinds in _SETTINGS.items()}
+    settings = {
+        name: _typed(header["settings"][_key(name)], _key(name), *kinds) for name, kinds in _SETTINGS.items()
+    }
     _require(settings["unseen"] in UNSEEN, "unseen")
     _require(all(settings[key] == "auto" or type(settings[key]) is not str for key in _AUTOMATIC), "settings")
-    _require(settings["private_from"] is None or 0 <= settings["private_from"] <= MAX_UNITS, "private_from")
+    _require(settings["dedicated_from"] is None or 0 <= settings["dedicated_from"] <= MAX_UNITS, "private_from")
     _require(len({column.gain is None for column in columns.values()}) == 1, "gain")
     _require(_typed(header["units_per_row"], "units_per_row", int) in (1, FRACTIONS), "units_per_row")
     masses = [_typed(header[side], side, int) for side in ("neg", "pos")]
@@ -140,11 +153,13 @@ def _book(loaded: Loaded, limit: int | None) -> Codebook:
 def _column(entry: dict[str, Any]) -> BookColumn:
     """Return a column from its entry in the header."""
     _text(entry["name"])
-    found = {field.name: entry[field.name] for field in fields(BookColumn)}
-    for name in ("size", "n_values", "n_pooled", "n_private", "n_rates", "other"):
-        _typed(found[name], name, int)
-    for name, kind in (("tail", int), ("borders", float), ("rates", float)):
-        found[name] = tuple(_typed(number, name, kind) for number in _typed(found[name], name, list))
+    found = {field.name: entry[_key(field.name)] for field in fields(BookColumn)}
+    for name in ("size", "n_values", "n_rare", "n_dedicated", "n_rates", "other"):
+        _typed(found[name], _key(name), int)
+    for name, kind in (("shared", int), ("borders", float), ("rates", float)):
+        found[name] = tuple(
+            _typed(number, _key(name), kind) for number in _typed(found[name], _key(name), list)
+        )
     found["strength"] = math.inf if found["strength"] is None else _typed(found["strength"], "strength", float)
     for name in ("mean", "information", "total", "loss"):
         found[name] = _typed(found[name], name, float)
@@ -154,15 +169,24 @@ def _column(entry: dict[str, Any]) -> BookColumn:
     _require(column.kind in KINDS, "kind")
     _require(0 < column.size < 2**31 and 0 <= column.other < column.size, "size")
     _require(0 <= column.n_values == sum(file["rows"] for file in entry["files"]), "n_values")
-    _require(column.n_pooled >= 0, "n_pooled")
-    _require(0 <= column.n_private <= min(column.n_values, column.size), "n_private")
+    _require(column.n_rare >= 0, "n_pooled")
+    _require(0 <= column.n_dedicated <= min(column.n_values, column.size), "n_private")
     _require(0 <= column.n_rates <= column.n_values + 1, "n_rates")
-    _require(all(a < b for a, b in pairwise((-1, *column.tail, column.size))), "tail")
-    _require(len(column.borders) == max(0, len(column.tail) - 1), "borders")
+    _require(all(a < b for a, b in pairwise((-1, *column.shared, column.size))), "tail")
+    _require(len(column.borders) == max(0, len(column.shared) - 1), "borders")
     _require(list(column.borders) == sorted(column.borders), "borders")
     _require(len(column.rates) == column.size and all(0 <= rate <= 1 for rate in column.rates), "rates")
     _require(0 <= column.mean <= 1 and column.strength >= 0, "mean and strength")
     return column
+
+
+def _key(name: str) -> str:
+    """Return what format 1 calls something."""
+    return _KEYS.get(name, name)
+
+
+def _keyed(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {_key(name): fact for name, fact in facts.items()}
 
 
 def _typed(value: Any, name: str, *kinds: type) -> Any:

@@ -227,7 +227,7 @@ class SavedStore(LocalStore):
         self.value_bytes(name)
         column, (neg, pos) = self.columns[name], self.masses
         is_id = f"id >= 0 AND id < {column.size}"
-        if not add_up(engine, self.files[name], is_id, neg, pos, at_most=column.n_pooled > 0):
+        if not add_up(engine, self.files[name], is_id, neg, pos, at_most=column.n_rare > 0):
             raise self._invalid(name)
         self.checked.add(name)
 

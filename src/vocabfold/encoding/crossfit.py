@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.index import Index
-from vocabfold.codebook.out_of_fold import other_counts, others, tail_ids
+from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.target import dealt
 from vocabfold.errors import InputError
@@ -71,28 +71,28 @@ class FoldedStore:
     def _index(self, engine: Engine, name: str) -> FoldedIndex:
         column = self.book.columns[name]
         book, by_fold = self.book.store.sql(engine, name), self.counts.sql(engine, name, by_fold=True)
-        tail = engine.table(pa.table({"id": pa.array(column.tail, pa.int32())}))
+        shared = engine.table(pa.table({"id": pa.array(column.shared, pa.int32())}))
         sums = "count(*) AS n_folds, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
         found = engine.run(
             "SELECT b.value, b.id, CASE WHEN t.id IS NULL THEN 0 ELSE f.n_folds END AS n_folds, "
             f"b.neg = f.neg AND b.pos = f.pos AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
-            f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {tail} t "
+            f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {shared} t "
             "ON b.id = t.id ORDER BY b.value NULLS FIRST"
         )
         if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
             raise other_counts()
         rest = (
             f"SELECT f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos FROM ({by_fold}) f JOIN ({book}) b "
-            f"ON f.value IS NOT DISTINCT FROM b.value JOIN {tail} USING (id) "
+            f"ON f.value IS NOT DISTINCT FROM b.value JOIN {shared} USING (id) "
             "ORDER BY f.value NULLS FIRST, f.fold"
         )
         folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         for batch in engine.stream(rest):
             folds.append(batch["fold"].to_numpy())
             neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
-            ids_in_fold.append(tail_ids(column, neg, pos, self.book.units_per_row))
+            ids_in_fold.append(ids_by_rate(column, neg, pos, self.book.units_per_row))
         pool = np.zeros((2, self.counts.folds), np.int64)
-        if column.n_pooled:
+        if column.n_rare:
             pool = _pool(engine, self.counts, book, by_fold)
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),

@@ -42,8 +42,8 @@ def fit_transform(
     allocation: str = "joint",
     smoothing: float | str | None = None,
     min_count: int | None = None,
-    private_min: int = 30,
-    tail: int = 8,
+    dedicated_min: int = 30,
+    shared_ids: int = 8,
     unseen: str = "other",
     epsilon: float = 0.1,
     shards: int = 1,
@@ -72,7 +72,7 @@ def fit_transform(
         As for `Codebook.transform`.
     features, exclude, positive, weight, drop_null_labels, preset, memory_limit
         As for `count`.
-    aim, method, allocation, smoothing, private_min, tail, unseen, epsilon, shards, seed
+    aim, method, allocation, smoothing, dedicated_min, shared_ids, unseen, epsilon, shards, seed
         As for `fit`.
     min_count : int, optional
         As for `fit`; by default 1, which pools none: no id knows the label of its row anyway.
@@ -108,8 +108,8 @@ def fit_transform(
         "allocation": allocation,
         "smoothing": smoothing,
         "min_count": 1 if min_count is None else min_count,
-        "private_min": private_min,
-        "tail": tail,
+        "dedicated_min": dedicated_min,
+        "shared_ids": shared_ids,
         "unseen": unseen,
         "epsilon": epsilon,
         "shards": shards,

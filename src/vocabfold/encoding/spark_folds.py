@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.out_of_fold import other_counts, others, tail_ids
+from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.spark import on_spark, two_sessions
 from vocabfold.encoding.crossfit import one_fold
@@ -50,12 +50,13 @@ class InFolds:
 
     def _sql(self) -> str:
         book, cluster = self._book, self._cluster
-        of_tails = [(i, id) for i, column in enumerate(book.columns.values()) for id in column.tail]
-        tails = pa.table({"feature": _ints(i for i, _ in of_tails), "id": _ints(id for _, id in of_tails)})
+        shared = [(i, id) for i, column in enumerate(book.columns.values()) for id in column.shared]
+        with_interval = pa.table({"feature": _ints(i for i, _ in shared), "id": _ints(id for _, id in shared)})
         rest = (
-            f"(SELECT {hint(t=tails)} f.feature, f.value, f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos"
-            f" FROM {self._by_fold} f JOIN {self._values} b ON f.feature = b.feature AND f.value <=> b.value "
-            f"JOIN {cluster.table(tails)} t ON b.feature = t.feature AND b.id = t.id)"
+            f"(SELECT {hint(t=with_interval)} f.feature, f.value, f.fold, b.neg - f.neg AS neg, "
+            f"b.pos - f.pos AS pos FROM {self._by_fold} f JOIN {self._values} b "
+            f"ON f.feature = b.feature AND f.value <=> b.value "
+            f"JOIN {cluster.table(with_interval)} t ON b.feature = t.feature AND b.id = t.id)"
         )
         found = cluster.run(f"SELECT DISTINCT feature, neg, pos FROM {rest}")
         features, neg, pos = (found[name].to_numpy() for name in ("feature", "neg", "pos"))
@@ -64,7 +65,7 @@ class InFolds:
         ids = np.zeros(features.size, np.int32)
         for i, column in enumerate(book.columns.values()):
             mine = features == i
-            ids[mine] = tail_ids(column, neg[mine], pos[mine], book.units_per_row)
+            ids[mine] = ids_by_rate(column, neg[mine], pos[mine], book.units_per_row)
         pairs = found.append_column("id", pa.array(ids))
         folds = (
             f"(SELECT {hint(p=pairs)} r.feature, r.value, map_from_entries(collect_list(struct(r.fold, p.id))) "
@@ -80,7 +81,7 @@ class InFolds:
         """Return the ids of pooled values of each column in each fold, and last in none."""
         book = self._book
         pools = {name: np.zeros((2, self._counts.folds), np.int64) for name in book.features}
-        if any(column.n_pooled and column.other in column.tail for column in book.columns.values()):
+        if any(column.n_rare and column.other in column.shared for column in book.columns.values()):
             found = self._cluster.run(
                 "SELECT feature, fold, CAST(sum(neg) AS BIGINT) AS neg, CAST(sum(pos) AS BIGINT) AS pos FROM "
                 f"{self._by_fold} f ANTI JOIN {self._values} b ON f.feature = b.feature AND f.value <=> b.value"

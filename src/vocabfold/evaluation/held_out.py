@@ -115,7 +115,7 @@ def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, 
 def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDArray[np.int64], Floats]:
     """Return the units of each id in the new rows, by label, and the shares unseen, rare and missing."""
     column = book.columns[name]
-    few = book.settings["private_min"] * book.units_per_row
+    few = book.settings["dedicated_min"] * book.units_per_row
     found = engine.run(
         f"SELECT coalesce(b.id, {column.other}) AS id, b.id IS NULL AS is_unseen, "
         f"coalesce(b.neg + b.pos < {few}, false) AS is_rare, c.value IS NULL AS is_missing, "

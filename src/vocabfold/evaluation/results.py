@@ -37,8 +37,8 @@ class ColumnEvaluation:
         By how much the rates of the ids at fit predict the new labels better than the overall rate at fit does
         (mean difference of log-losses; it may be negative), and its standard error.
     unseen, rare, missing : float
-        Shares of the new rows whose value is not in the codebook; is in it, with fewer than `private_min` rows;
-        is missing.
+        Shares of the new rows whose value is not in the codebook; is in it, with fewer than `dedicated_min`
+        rows; is missing.
     expected_unseen : float
         The share unseen that is to be expected of rows like those at fit.
     drift : float
@@ -156,7 +156,7 @@ def _telling_too_much(book: Codebook, name: str, found: ColumnEvaluation) -> Ite
     column = book.columns[name]
     base = book.pos / (book.neg + book.pos)
     entropy = -(base * math.log(base) + (1 - base) * math.log(1 - base))
-    n_values = column.n_values + column.n_pooled
+    n_values = column.n_values + column.n_rare
     if column.total >= _NEARLY_ALL * entropy and n_values >= _NEARLY_UNIQUE * book.rows:
         shares = f"{number(n_values, 'value')} in {number(book.rows, 'row')}"
         yield f"is nearly unique ({shares}), so all it can tell are the labels of the rows at fit; leave it out"
@@ -181,7 +181,7 @@ def _not_holding(book: Codebook, found: ColumnEvaluation, unit: str) -> Iterator
 
 def _having_an_order(book: Codebook, name: str) -> Iterator[str]:
     column = book.columns[name]
-    n_values = column.n_values + column.n_pooled
+    n_values = column.n_values + column.n_rare
     if column.kind not in ("text", "boolean") and n_values <= _FEW_VALUES:
         yield f"has {number(n_values, 'value')} with a natural order; better give it to the model as it is"
 

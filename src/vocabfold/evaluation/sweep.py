@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
-from vocabfold.codebook.out_of_fold import gained, other_counts, others, tail_ids, told_by_rest
+from vocabfold.codebook.out_of_fold import gained, ids_by_rate, other_counts, others, told_by_rest
 from vocabfold.codebook.queries import alike_in_folds
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
@@ -103,7 +103,7 @@ def check_counts(book: Codebook, counts: Counts) -> None:
 
 
 def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
-    whole = ("kind", "size", "n_values", "n_pooled", "n_private", "n_rates", "other")
+    whole = ("kind", "size", "n_values", "n_rare", "n_dedicated", "n_rates", "other")
     return all(getattr(mine, name) == getattr(theirs, name) for name in whole) and all(
         math.isclose(getattr(mine, name), getattr(theirs, name), rel_tol=_ROUNDING, abs_tol=_ROUNDING)
         for name in ("information", "total", "mean")
@@ -113,7 +113,7 @@ def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
 def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
     """Return the budgets to try: up to the one that is enough, or to as many ids as are worth looking at."""
     is_own, chosen = book.settings["unseen"] == "own", book.budget
-    enough += len(book) if is_own or book.n_pooled else 0
+    enough += len(book) if is_own or book.n_rare else 0
     least = min(chosen, len(book) * (2 if is_own else 1))
     most = max(least, 2 * chosen, min(enough, max(_MOST_IDS, 4 * chosen)))
     return spaced(least, chosen, most, n_steps)
@@ -121,7 +121,7 @@ def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
 
 def _settings(book: Codebook, budget: int) -> dict[str, Any]:
     """Return the settings of the codebook at a budget, as `fit` takes them; its own may be automatic."""
-    given = {name: value for name, value in book.settings.items() if name != "private_from"}  # which follows
+    given = {name: value for name, value in book.settings.items() if name != "dedicated_from"}  # which follows
     return given if budget == book.budget else given | {"budget": budget}
 
 
@@ -143,7 +143,7 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
     with Engine(counts.memory_limit) as engine:
         pairs = pairs_of(engine, counts, book.settings)
         if any(
-            _pooled(pairs[name]) != (column.n_values, column.n_pooled) for name, column in book.columns.items()
+            _pooled(pairs[name]) != (column.n_values, column.n_rare) for name, column in book.columns.items()
         ):
             raise other_counts()
         folds, new = {}, {}
@@ -177,9 +177,9 @@ def _enough(book: Codebook, pairs: Mapping[str, Pairs]) -> int:
     """Return how many ids can be used, without those of values that are not in the codebook."""
     if book.settings["aim"] == "information":
         return book.n_rates
-    least = max(book.settings["private_min"], book.settings["min_count"]) * book.units_per_row
-    n_private = sum(int(column.n_values[column.units >= least].sum()) for column in pairs.values())
-    return n_private + int(book.settings["tail"]) * len(pairs)
+    least = max(book.settings["dedicated_min"], book.settings["min_count"]) * book.units_per_row
+    n_dedicated = sum(int(column.n_values[column.units >= least].sum()) for column in pairs.values())
+    return n_dedicated + int(book.settings["shared_ids"]) * len(pairs)
 
 
 def _step(
@@ -258,7 +258,7 @@ class FoldSums:
         """Return what the ids tell about rows of other folds, if values with so many units are private."""
         end = int(np.searchsorted(self.units, least))  # of the tail
         ids = (
-            tail_ids(column, self.rest[0, :end], self.rest[1, :end], self.units_per_row)
+            ids_by_rate(column, self.rest[0, :end], self.rest[1, :end], self.units_per_row)
             if end
             else np.empty(0, np.int32)
         )
@@ -309,9 +309,9 @@ class NewSums:
     def gain(self, built: Built, pairs: Pairs, split: Split) -> float:
         """Return what the ids at fit tell about the new rows, per row."""
         column, end = built.column, int(np.searchsorted(self.units, split.least))
-        of_tail = split.tail(pairs)
+        of_shared = split.shared(pairs)
         rows_at_fit = np.zeros(column.size)
-        units = (pairs.units * pairs.n_values)[of_tail]
+        units = (pairs.units * pairs.n_values)[of_shared]
         np.add.at(rows_at_fit, built.of_pairs["id"].to_numpy(), units / self.units_per_row)
         private = built.of_values["neg"].to_numpy() + built.of_values["pos"].to_numpy()
         rows_at_fit[built.of_values["id"].to_numpy()] += private / self.units_per_row
@@ -319,6 +319,6 @@ class NewSums:
         rates = hedged(np.asarray(column.rates), rows_at_fit, self.base, column.strength)
         told = float(self.own[end] + gained(rates[[column.other]], self.base, *self.unseen[:, None])[0])
         if end:
-            ids = tail_ids(column, self.at_fit[0, :end], self.at_fit[1, :end], self.units_per_row)
+            ids = ids_by_rate(column, self.at_fit[0, :end], self.at_fit[1, :end], self.units_per_row)
             told += float(gained(rates[ids], self.base, *self.rows[:, :end]).sum())
         return told / float(self.rows.sum() + self.unseen.sum())

@@ -1,4 +1,4 @@
-"""Folded tail + private values + pool -> one column of a codebook: its ids, numbered, and what they keep."""
+"""Folded, dedicated and rare values -> one column of a codebook: its ids, numbered, and what they keep."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ Floats = NDArray[np.float64]
 def build(
     kind: str,
     pairs: Pairs,
-    tail: Mask,
+    shared: Mask,
     fold: Fold | None,
-    private: pa.Table,
+    dedicated: pa.Table,
     *,
     is_apart: bool,
     is_last: bool,
 ) -> Built:
     """Return a column with its ids numbered by rate, and what they keep.
 
-    The fold is that of the pairs in `tail`, and, if it is not kept apart, of the pool after them; `private` are
-    the values with ids of their own, in order. `is_last` gives a pool that is apart the last id, rows or not.
+    The fold is that of the pairs in `shared`, and, if it is not kept apart, of the pool after them; `dedicated`
+    are the values with dedicated ids, in order. `is_last` gives a pool that is apart the last id, rows or not.
     """
-    n_tail = fold.size if fold else 0
+    n_shared = fold.size if fold else 0
     has_pool = bool(pairs.is_rare.any())
     has_own = is_apart and (is_last or has_pool)
-    sides = [private[side].to_numpy() for side in ("neg", "pos")]
-    private_rates = pairs.prior.rates(*(side / pairs.units_per_row for side in sides))
-    rates = np.concatenate([_tail_rates(pairs, tail, fold), [pairs.pool_rate] * has_own, private_rates])
-    # Of equal rates, the tail comes first, then the pool, then values in their order.
+    sides = [dedicated[side].to_numpy() for side in ("neg", "pos")]
+    dedicated_rates = pairs.prior.rates(*(side / pairs.units_per_row for side in sides))
+    rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.pool_rate] * has_own, dedicated_rates])
+    # Of equal rates, shared ids come first, then the pool, then values in their order.
     by_rate = np.argsort(rates, kind="stable")
-    if not n_tail and kind != "text":
+    if not n_shared and kind != "text":
         by_rate = np.roll(np.arange(rates.size), -int(has_own))  # by value, and the pool last
     elif has_own and is_last:
-        by_rate = np.append(by_rate[by_rate != n_tail], n_tail)
+        by_rate = np.append(by_rate[by_rate != n_shared], n_shared)
     ids = np.empty(rates.size, np.int32)
     ids[by_rate] = np.arange(rates.size)
-    of_tail, of_private = ids[:n_tail], ids[n_tail + has_own :]
-    of_pairs = of_tail[fold.ids[: tail.sum()]] if fold else np.empty(0, np.int32)
-    borders = _borders(pairs, tail, fold)
+    of_shared, of_dedicated = ids[:n_shared], ids[n_shared + has_own :]
+    of_pairs = of_shared[fold.ids[: shared.sum()]] if fold else np.empty(0, np.int32)
+    borders = _borders(pairs, shared, fold)
     if has_own:
-        other = int(ids[n_tail])
+        other = int(ids[n_shared])
     elif has_pool and fold:
-        other = int(of_tail[fold.ids[-1]])
+        other = int(of_shared[fold.ids[-1]])
     elif fold:
-        other = int(of_tail[np.searchsorted(borders, pairs.prior.mean, side="right")])
+        other = int(of_shared[np.searchsorted(borders, pairs.prior.mean, side="right")])
     else:
         other = int(ids[np.argmin(np.abs(rates - pairs.prior.mean))])
-    information, told, loss = _figures(pairs, tail, of_pairs, sides, of_private, other, rates.size)
+    information, told, loss = _figures(pairs, shared, of_pairs, sides, of_dedicated, other, rates.size)
     kept = ~pairs.is_rare
     with_pool = has_pool and not is_apart
     column = BookColumn(
         kind="text" if kind == "missing" else kind,
         size=rates.size,
         n_values=int(pairs.n_values[kept].sum()),
-        n_pooled=int(pairs.n_values[pairs.is_rare].sum()),
-        n_private=private.num_rows,
+        n_rare=int(pairs.n_values[pairs.is_rare].sum()),
+        n_dedicated=dedicated.num_rows,
         n_rates=_n_rates(pairs, kept, with_pool),
         other=other,
-        tail=tuple(of_tail.tolist()),
+        shared=tuple(of_shared.tolist()),
         borders=tuple(borders.tolist()),
         rates=tuple(rates[by_rate].tolist()),
         mean=pairs.prior.mean,
@@ -80,33 +80,35 @@ def build(
     )
     return Built(
         column,
-        pa.table({"neg": pairs.neg[tail], "pos": pairs.pos[tail], "id": of_pairs}),
-        pa.table({"value": private["value"], "id": of_private, "neg": private["neg"], "pos": private["pos"]}),
+        pa.table({"neg": pairs.neg[shared], "pos": pairs.pos[shared], "id": of_pairs}),
+        pa.table(
+            {"value": dedicated["value"], "id": of_dedicated, "neg": dedicated["neg"], "pos": dedicated["pos"]}
+        ),
     )
 
 
-def _entries(pairs: Pairs, tail: Mask, fold: Fold) -> tuple[Floats, Floats]:
+def _entries(pairs: Pairs, shared: Mask, fold: Fold) -> tuple[Floats, Floats]:
     """Return the rates that were folded, and their masses."""
-    rates, masses = pairs.rates[tail], (pairs.units * pairs.n_values)[tail].astype(np.float64)
+    rates, masses = pairs.rates[shared], (pairs.units * pairs.n_values)[shared].astype(np.float64)
     if fold.ids.size > rates.size:
         rates, masses = np.append(rates, pairs.pool_rate), np.append(masses, float(sum(pairs.pool)))
     return rates, masses
 
 
-def _tail_rates(pairs: Pairs, tail: Mask, fold: Fold | None) -> Floats:
-    """Return the rate of each id of the tail."""
+def _shared_rates(pairs: Pairs, shared: Mask, fold: Fold | None) -> Floats:
+    """Return the rate of each shared id."""
     if fold is None:
         return np.empty(0)
-    rates, masses = _entries(pairs, tail, fold)
+    rates, masses = _entries(pairs, shared, fold)
     means = np.bincount(fold.ids, masses * rates, fold.size) / np.bincount(fold.ids, masses, fold.size)
     return np.clip(means, *_ranges(rates, fold))  # where all rates of an id are one, rounding must not show
 
 
-def _borders(pairs: Pairs, tail: Mask, fold: Fold | None) -> Floats:
-    """Return the rates midway between neighbouring ids of the tail."""
+def _borders(pairs: Pairs, shared: Mask, fold: Fold | None) -> Floats:
+    """Return the rates midway between neighbouring shared ids."""
     if fold is None:
         return np.empty(0)
-    lowest, highest = _ranges(_entries(pairs, tail, fold)[0], fold)
+    lowest, highest = _ranges(_entries(pairs, shared, fold)[0], fold)
     middle = (highest[:-1] + lowest[1:]) / 2
     return np.where(middle > highest[:-1], middle, lowest[1:])  # of two doubles without one between, the higher
 
@@ -129,14 +131,16 @@ def _n_rates(pairs: Pairs, kept: Mask, with_pool: bool) -> int:
 
 
 def _figures(
-    pairs: Pairs, tail: Mask, of_pairs: Ids, private: list[Units], of_private: Ids, other: int, size: int
+    pairs: Pairs, shared: Mask, of_pairs: Ids, dedicated: list[Units], of_dedicated: Ids, other: int, size: int
 ) -> tuple[float, float, float]:
     """Return what the ids keep of the counts, what the values told, and what is lost, in nats per row."""
     rare = pairs.is_rare
-    neg = np.concatenate([pairs.neg[tail], pairs.neg[rare], private[0]])
-    pos = np.concatenate([pairs.pos[tail], pairs.pos[rare], private[1]])
-    n_values = np.concatenate([pairs.n_values[tail], pairs.n_values[rare], np.ones(of_private.size, np.int64)])
-    ids = np.concatenate([of_pairs, np.full(int(rare.sum()), other, np.int32), of_private])
+    neg = np.concatenate([pairs.neg[shared], pairs.neg[rare], dedicated[0]])
+    pos = np.concatenate([pairs.pos[shared], pairs.pos[rare], dedicated[1]])
+    n_values = np.concatenate(
+        [pairs.n_values[shared], pairs.n_values[rare], np.ones(of_dedicated.size, np.int64)]
+    )
+    ids = np.concatenate([of_pairs, np.full(int(rare.sum()), other, np.int32), of_dedicated])
     groups = np.zeros((2, size), np.int64)
     np.add.at(groups[0], ids, neg * n_values)
     np.add.at(groups[1], ids, pos * n_values)

@@ -48,9 +48,9 @@ def solve(
     """Fold all columns as the settings of a codebook say."""
     is_own, budget = settings["unseen"] == "own", settings["budget"]
     if settings["aim"] == "model":
-        least = max(settings["private_min"], settings["min_count"])
+        least = max(settings["dedicated_min"], settings["min_count"])
         n_ids = None if budget == AUTO else int(budget)
-        ids = split(pairs, n_ids, least, settings["tail"], is_own)
+        ids = split(pairs, n_ids, least, settings["shared_ids"], is_own)
     else:
         ids = Split.of_information(int(budget) - is_own * len(pairs), is_own)
     curves = _curves(pairs, ids)
@@ -64,12 +64,12 @@ def solve(
 
 
 def _curves(pairs: Mapping[str, Pairs], ids: Split) -> dict[str, Curve]:
-    """Build a curve for every column that has values to fold: its tail, and its pool, if not kept apart."""
+    """Build a curve for every column that has values to fold: infrequent ones, and rare ones not kept apart."""
     curves = {}
     for name, of_column in pairs.items():
-        tail, with_pool = ids.tail(of_column), ids.has_pool(of_column)
-        if with_pool or tail.any():
-            curves[name] = of_column.curve(tail, with_pool)
+        shared, with_pool = ids.shared(of_column), ids.has_pool(of_column)
+        if with_pool or shared.any():
+            curves[name] = of_column.curve(shared, with_pool)
     return curves
 
 

@@ -61,12 +61,12 @@ def build_rates(
     cut_shards = _SHARDS[counts.engine](counts, pairs, ids, curves)
     tuning = Tuning(settings["epsilon"], settings["shards"], settings["seed"], cut_shards)
     folds, gap = _fold(pairs, curves, ids, settings["method"], settings["allocation"], tuning)
-    private = frequent.at_least(engine, ids.least) if ids.has_private else _nothing(counts)
+    private = frequent.at_least(engine, ids.least) if ids.has_dedicated else _nothing(counts)
     built = {
         name: build(
             counts.kinds[name],
             of_column,
-            ids.tail(of_column),
+            ids.shared(of_column),
             folds.get(name),
             private[name],
             is_apart=ids.is_apart,
@@ -89,12 +89,14 @@ def _fold(
     if not curves:
         return {}, 0.0
     first = next(iter(pairs.values()))
-    if ids.n_tail is None:
+    if ids.n_shared is None:
         n_rows = first.n_units / first.units_per_row
         best = exact.at_price(list(curves.values()), math.log(n_rows) / (2 * n_rows), first.mass)
         folds, gap = [cut(*parts) for parts in zip(curves.values(), best.cuts, best.floors, strict=True)], 0.0
     else:
-        folds, gap = fold_curves(list(curves.values()), ids.n_tail, method, allocation, tuning, rows=first.mass)
+        folds, gap = fold_curves(
+            list(curves.values()), ids.n_shared, method, allocation, tuning, rows=first.mass
+        )
     return dict(zip(curves, folds, strict=True)), gap
 
 

@@ -46,8 +46,8 @@ def build_values(
     The curves are of what is folded, in columns of which anything is: pooled values, unless they are kept
     apart, are one value more.
     """
-    assert ids.n_tail is not None
-    budget, method, is_apart = ids.n_tail, settings["method"], ids.is_apart
+    assert ids.n_shared is not None
+    budget, method, is_apart = ids.n_shared, settings["method"], ids.is_apart
     sizes = _sizes(pairs, curves, budget, method, settings["allocation"], is_apart)
     mass = next(iter(pairs.values())).mass  # of all rows, in any column
     built, losses = {}, []
@@ -114,10 +114,10 @@ def _choose(
         f"{engine.table(of_pairs)} USING (neg, pos) ORDER BY rank, value NULLS FIRST LIMIT {size - 1}) "
         "ORDER BY value NULLS FIRST"
     )
-    parts, tail = _divided(pairs, np.bincount(found["pair"].to_numpy(), minlength=pairs.neg.size))
-    n_tail = int(tail.sum()) + (not is_apart and bool(pairs.is_rare.any()))
-    one = Fold(np.zeros(n_tail, np.int32), 1, 0.0, 0.0, 0.0, 0.0, 0.0) if n_tail else None
-    built = build(counts.kinds[name], parts, tail, one, found, is_apart=is_apart, is_last=is_apart)
+    parts, shared = _divided(pairs, np.bincount(found["pair"].to_numpy(), minlength=pairs.neg.size))
+    n_shared = int(shared.sum()) + (not is_apart and bool(pairs.is_rare.any()))
+    one = Fold(np.zeros(n_shared, np.int32), 1, 0.0, 0.0, 0.0, 0.0, 0.0) if n_shared else None
+    built = build(counts.kinds[name], parts, shared, one, found, is_apart=is_apart, is_last=is_apart)
     return replace(built, is_divided=True)
 
 
@@ -151,5 +151,5 @@ def _deal(engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, is
     used, groups = np.unique(where, return_inverse=True)
     within = loss_of_groups(neg, pos, n_values, groups.astype(np.int32), used.size) / pairs.n_units
     kind = "text" if kind == "missing" else kind
-    column = replace(built.column, kind=kind, n_private=0, loss=built.column.loss + within)
+    column = replace(built.column, kind=kind, n_dedicated=0, loss=built.column.loss + within)
     return replace(built, column=column, buckets=buckets)

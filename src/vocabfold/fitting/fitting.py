@@ -31,8 +31,8 @@ def fit(
     allocation: str = "joint",
     smoothing: float | str | None = None,
     min_count: int | None = None,
-    private_min: int = 30,
-    tail: int = 8,
+    dedicated_min: int = 30,
+    shared_ids: int = 8,
     unseen: str = "other",
     epsilon: float = 0.1,
     shards: int = 1,
@@ -46,7 +46,7 @@ def fit(
         From `count` or `load_counts`; rows of both classes are needed.
     budget : int or "auto"
         Ids in all, at least one per column (two with unseen="own"). "auto", for aim="model": every value with
-        `private_min` rows has an id of its own, and each id of a tail pays for itself.
+        `dedicated_min` rows has an id of its own, and each id of a tail pays for itself.
     aim : {"model", "information"}
         "model": ids for a model to learn from. Values with many rows keep ids of their own; all others of a
         column, its tail, are folded by their rates, with chance taken into account. "information": the paper's
@@ -61,9 +61,9 @@ def fit(
         Values with fewer rows than this (by weight) are pooled as `other`: with aim="model" an id of its own,
         with aim="information" folded like any value. By default 20 with aim="model", as a codebook is often
         applied to the rows that it was fitted on, and 1, which pools none, with aim="information".
-    private_min : int
+    dedicated_min : int
         With aim="model": the fewest rows that earn a value an id of its own, budget permitting.
-    tail : int
+    shared_ids : int
         With aim="model": ids for each column that has a tail, on average; at most half of the budget.
     unseen : {"other", "own", "error"}
         What values get that are not in the codebook. "other": the id of the pool, or, if nothing was pooled,
@@ -106,8 +106,8 @@ def fit(
         allocation=allocation,
         smoothing=smoothing,
         min_count=min_count,
-        private_min=private_min,
-        tail=tail,
+        dedicated_min=dedicated_min,
+        shared_ids=shared_ids,
         unseen=unseen,
         epsilon=epsilon,
         shards=shards,
@@ -126,9 +126,9 @@ def fit(
         "budget": budget if budget == AUTO else int(budget),
         "smoothing": smoothing if smoothing in (AUTO, 0) else float(smoothing),
         "min_count": int(min_count),
-        "private_min": int(private_min),
-        "private_from": None,  # rows: as the budget allows
-        "tail": int(tail),
+        "dedicated_min": int(dedicated_min),
+        "dedicated_from": None,  # rows: as the budget allows
+        "shared_ids": int(shared_ids),
         "unseen": unseen,
         "epsilon": float(epsilon),
         "shards": int(shards),
@@ -145,12 +145,12 @@ def fit(
                 columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
-    private_from = in_rows(ids.least, counts.units_per_row) if ids.has_private else None
+    dedicated_from = in_rows(ids.least, counts.units_per_row) if ids.has_dedicated else None
     return Codebook(
         columns=columns,
         gap=None if is_model else solved.gap,
         bound=None if is_model else solved.kept + solved.gap,
-        settings=settings | {"private_from": private_from},
+        settings=settings | {"dedicated_from": dedicated_from},
         label=counts.label,
         positive=counts.positive,
         units_per_row=counts.units_per_row,

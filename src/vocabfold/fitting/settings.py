@@ -42,8 +42,8 @@ def check_options(
     allocation: str,
     smoothing: float | str | None,
     min_count: int | None,
-    private_min: int,
-    tail: int,
+    dedicated_min: int,
+    shared_ids: int,
     unseen: str,
     epsilon: float,
     shards: int,
@@ -75,8 +75,8 @@ def check_options(
         raise InputError(f"smoothing must be 'auto' or a number of rows, 0 or more, got {smoothing!r}.")
     if min_count is not None:
         checks.at_least("min_count", min_count, 1)
-    checks.at_least("private_min", private_min, 1)
-    checks.at_least("tail", tail, 1)
+    checks.at_least("dedicated_min", dedicated_min, 1)
+    checks.at_least("shared_ids", shared_ids, 1)
 
 
 def check_training(unseen: str, min_count: int, method: str) -> None:

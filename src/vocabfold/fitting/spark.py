@@ -117,14 +117,14 @@ class SparkShards:
 
     def _column(self, name: str, ends: NDArray[np.int64]) -> Column:
         pairs, curve = self.pairs[name], self.curves[name]
-        tail = self.ids.tail(pairs)
-        units, with_pool = pairs.units[tail], self.ids.has_pool(pairs)
+        shared = self.ids.shared(pairs)
+        units, with_pool = pairs.units[shared], self.ids.has_pool(pairs)
         starts: list[Fraction | float]
         if pairs.is_exact:
             sides = [np.diff(side)[ends[1:-1]].tolist() for side in (curve.cum_neg, curve.cum_pos)]
             starts = [Fraction(pos, neg + pos) for neg, pos in zip(*sides, strict=True)]
         else:
-            rates = np.append(pairs.rates[tail], pairs.pool_rate) if with_pool else pairs.rates[tail]
+            rates = np.append(pairs.rates[shared], pairs.pool_rate) if with_pool else pairs.rates[shared]
             starts = np.unique(rates)[ends[1:-1]].tolist()
         return Column(
             pairs.prior,

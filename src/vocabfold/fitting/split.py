@@ -23,7 +23,7 @@ class Split:
     """Which values are private, how many ids the tails get, and whether the pools are kept apart."""
 
     least: int  # units that make a value private
-    n_tail: int | None  # ids of all tails; None: as many as pay for themselves
+    n_shared: int | None  # ids of all tails; None: as many as pay for themselves
     is_apart: bool  # pooled values have an id of their own, and are not folded with the tail
 
     @classmethod
@@ -32,7 +32,7 @@ class Split:
         return cls(_NONE, n_ids, is_apart)
 
     @property
-    def has_private(self) -> bool:
+    def has_dedicated(self) -> bool:
         """Tell whether any number of rows makes a value private."""
         return self.least < _NONE
 
@@ -40,23 +40,25 @@ class Split:
         """Tell whether the pool of a column is folded with its tail."""
         return not self.is_apart and bool(pairs.is_rare.any())
 
-    def tail(self, pairs: Pairs) -> Mask:
+    def shared(self, pairs: Pairs) -> Mask:
         """Return the pairs of a column that are folded."""
         return ~pairs.is_rare & (pairs.units < self.least)
 
 
-def split(pairs: Mapping[str, Pairs], budget: int | None, private_min: int, tail: int, own: bool) -> Split:
+def split(
+    pairs: Mapping[str, Pairs], budget: int | None, dedicated_min: int, shared_ids: int, own: bool
+) -> Split:
     """Split a budget into private ids and those of the tails; None is one without a limit.
 
     Values of equal rows are private together or not at all. With `own`, every column has an id for values that
     are not in the codebook; otherwise those have a pool that is not empty, if the budget has room for that.
     """
     columns = list(pairs.values())
-    least = min(private_min * columns[0].units_per_row, _NONE)
+    least = min(dedicated_min * columns[0].units_per_row, _NONE)
     if budget is None:
         return Split(least, None, is_apart=True)
     budget = min(budget, _MOST_IDS)
-    tail = min(tail, budget)
+    shared_ids = min(shared_ids, budget)
     kept = [column.units[~column.is_rare] for column in columns]
     has_pool = [own or bool(column.is_rare.any()) for column in columns]
     is_apart = own or sum(has_pool) + sum(units.size > 0 for units in kept) <= budget
@@ -71,9 +73,9 @@ def split(pairs: Mapping[str, Pairs], budget: int | None, private_min: int, tail
     at_least = np.cumsum(np.bincount(where, n_values, units.size)[::-1])[::-1].astype(np.int64)
     # What could make a value private: as few rows as allowed, or as many as some value has; or nothing.
     tries = np.concatenate([[least], units[units > least], [_NONE]])
-    n_private = np.append(at_least, 0)[np.searchsorted(units, tries)]
+    n_dedicated = np.append(at_least, 0)[np.searchsorted(units, tries)]
     n_columns = np.searchsorted(np.sort(rarest), tries)  # that have a tail then
     room = budget - is_apart * sum(has_pool)
-    n_tail = np.maximum(n_columns, np.minimum(tail * n_columns, min(budget // 2, room)))
-    fits = int(np.argmax(n_private + n_tail <= room))
-    return Split(int(tries[fits]), int(n_tail[fits]), is_apart)
+    n_shared = np.maximum(n_columns, np.minimum(shared_ids * n_columns, min(budget // 2, room)))
+    fits = int(np.argmax(n_dedicated + n_shared <= room))
+    return Split(int(tries[fits]), int(n_shared[fits]), is_apart)

@@ -33,8 +33,8 @@ def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
 
 def summary(result: Result) -> str:
     """Describe a result in one line."""
-    pooled = getattr(result, "n_pooled", 0)  # values without an entry of their own, in a codebook
-    private = getattr(result, "n_private", 0)  # and those with an id of their own
+    pooled = getattr(result, "n_rare", 0)  # values without an entry of their own, in a codebook
+    private = getattr(result, "n_dedicated", 0)  # and those with an id of their own
     values = number(result.n_values, "value") + (f" and {pooled:,} pooled" if pooled else "")
     ids = number(result.size, "id") + (f", {private:,} private" if private else "")
     gain = getattr(result, "gain", None)  # on rows of other folds
@@ -74,7 +74,7 @@ def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str
     cells = [
         [
             name,
-            f"{result.n_values + getattr(result, 'n_pooled', 0):,}",
+            f"{result.n_values + getattr(result, 'n_rare', 0):,}",
             f"{result.size:,}",
             share_kept(result),
             f"{result.information:.6g}",
@@ -95,7 +95,7 @@ def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str
 
 def _bar(result: Result, most: int) -> str:
     """Return the ids of a column as a bar: those of one value dark, all others light."""
-    private = getattr(result, "n_private", 0)
+    private = getattr(result, "n_dedicated", 0)
     parts = ((private, "#0b6bcb"), (result.size - private, "#8fbce6"))
     block = "display:inline-block;height:.8em"
     spans = (

@@ -39,7 +39,7 @@ class Contents:
     segments: Json
     values: Json
     n_shared: int  # ids that several values may have
-    rare: float  # of the rows at fit, those of values with fewer than `private_min` rows
+    rare: float  # of the rows at fit, those of values with fewer than `dedicated_min` rows
     missing: float | None  # not known, if it may be pooled
     expected_unseen: float  # of new rows like those at fit
 
@@ -77,7 +77,7 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
         f"SELECT value, id, pos, neg + pos AS units FROM ({sql}) ORDER BY units DESC, value NULLS FIRST "
         f"LIMIT {n_values}"
     )
-    few = book.settings["private_min"] * upr
+    few = book.settings["dedicated_min"] * upr
     conditions = {"rare": f"neg + pos < {few}", "once": f"neg + pos <= {upr}", "missing": "value IS NULL"}
     sums = (
         f"coalesce(sum(neg + pos) FILTER ({condition}), 0)::BIGINT AS {name}"
@@ -98,10 +98,10 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
     places, segments = _segments(column, is_by_rate, units / upr, counts, examples, n_segments)
     values = frequent["value"].to_pylist()
     of_values, units_of_values = frequent["id"].to_numpy(), frequent["units"].to_numpy()
-    n_units, n_pooled = book.neg + book.pos, int(pooled.sum())
+    n_units, n_rare = book.neg + book.pos, int(pooled.sum())
     return Contents(
         segments=segments,
-        n_shared=int(np.count_nonzero(counts)) - column.n_private,
+        n_shared=int(np.count_nonzero(counts)) - column.n_dedicated,
         values={
             "text": [shown(value) for value in values],
             "special": [i for i, value in enumerate(values) if value is None or value == ""],
@@ -112,9 +112,9 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
             "of": column.n_values,
             "share_of_rows": float(units_of_values.sum() / n_units),
         },
-        rare=(shares["rare"] + n_pooled) / n_units,
-        missing=None if n_pooled and not shares["missing"] else shares["missing"] / n_units,
-        expected_unseen=(shares["once"] + n_pooled) / n_units,
+        rare=(shares["rare"] + n_rare) / n_units,
+        missing=None if n_rare and not shares["missing"] else shares["missing"] / n_units,
+        expected_unseen=(shares["once"] + n_rare) / n_units,
     )
 
 
@@ -140,8 +140,8 @@ def _segments(
     places[by_rate] = of_segment
     borders = (0.0, *column.borders, 1.0)
     # One id for all rates is no interval, and neither is one by another method.
-    tail, has_intervals = set(column.tail), is_by_rate and column.borders
-    intervals = {id: borders[i : i + 2] for i, id in enumerate(column.tail)} if has_intervals else {}
+    shared, has_intervals = set(column.shared), is_by_rate and column.borders
+    intervals = {id: borders[i : i + 2] for i, id in enumerate(column.shared)} if has_intervals else {}
     rates = np.asarray(column.rates)[by_rate]
     sums = np.array([np.bincount(of_segment, side, starts.size) for side in rows[:, by_rate]])
     low, high = interval(sums[1], sums.sum(axis=0))
@@ -154,7 +154,7 @@ def _segments(
         found["last"].append(int(ids.max()))
         found["n_ids"].append(ids.size)
         found["role"].append(
-            _role(column, one in tail, n_values[one], is_by_rate) if ids.size == 1 else "several"
+            _role(column, one in shared, n_values[one], is_by_rate) if ids.size == 1 else "several"
         )
         bounds = intervals.get(one, (None, None)) if ids.size == 1 else (None, None)
         found["from"].append(bounds[0])
@@ -174,10 +174,10 @@ def _segments(
     }
 
 
-def _role(column: BookColumn, is_tail: bool, n_values: int, is_by_rate: bool) -> str:
+def _role(column: BookColumn, is_shared: bool, n_values: int, is_by_rate: bool) -> str:
     """Say what an id stands for: like rates, a value, all other ones, a hash, or nothing in the codebook."""
-    if is_tail:
+    if is_shared:
         return "rates" if is_by_rate else "rest"
     if not n_values:
         return "other"
-    return "value" if is_by_rate or column.n_private else "hash"
+    return "value" if is_by_rate or column.n_dedicated else "hash"

@@ -33,7 +33,7 @@ def findings(summary: Json) -> dict[str, str]:
 
 
 def _got(about: Json) -> str:
-    values = number(about["n_values"] + about["n_pooled"], "value")
+    values = number(about["n_values"] + about["n_rare"], "value")
     became = f"{values} of {number(about['n_columns'], 'column')} became {number(about['size'], 'id')}"
     label = f"{about['label']} = {about['positive']}"
     for fact in ("held_out", "gain"):
@@ -63,7 +63,7 @@ def _columns(summary: Json) -> str:
     if len(columns) == 1:
         return f"{columns[0]['name']} has all {number(size, 'id')}"
     first = max(columns, key=lambda column: column["size"])
-    private = summary["about"]["n_private"]
+    private = summary["about"]["n_dedicated"]
     of_own = f"; {percent(private / size)} of all ids stand for one value" if private else ""
     return f"{first['name']} gets the most ids, {first['size']:,} of {size:,}{of_own}"
 

@@ -113,7 +113,7 @@
       const row = element("tr");
       const bits = column.information[step];
       row.append(named(summary.columns[c].name), cell(column.size[step], whole(column.size[step])));
-      row.append(cell(column.n_private[step], whole(column.n_private[step])), cell(bits, number(bits)));
+      row.append(cell(column.n_dedicated[step], whole(column.n_dedicated[step])), cell(bits, number(bits)));
       row.append(...facts.map((fact) => cell(column[fact][step], number(column[fact][step]))));
       const other = (i, sign) => {
         const change = i == null ? null : sign * (column.information[i] - bits);
@@ -178,7 +178,7 @@
     const facts = [["Id", idName(segment)], ["Stands for", roles[s.role[segment]]]];
     const isOther = s.n_ids[segment] === 1 && s.id[segment] === column.other;
     if (isOther && !column.is_refused && s.role[segment] !== "other") facts.push(["Also", "every value that is not in the codebook"]);
-    if (isOther && column.n_pooled) facts.push(["Pooled", `${whole(column.n_pooled)} values with fewer than ${whole(summary.about.settings.min_count)} rows`]);
+    if (isOther && column.n_rare) facts.push(["Pooled", `${whole(column.n_rare)} values with fewer than ${whole(summary.about.settings.min_count)} rows`]);
     if (value != null) {
       const v = column.values;
       facts.unshift(["Value", [`${v.text[value]}`]], ["Its rows", `${whole(v.rows[value])}, ${rate(v.rate[value])} of them positive`]);

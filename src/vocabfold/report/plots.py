@@ -146,11 +146,11 @@ def _by_column(rows: list[Json], names: list[str]) -> tuple[Json, Json]:
 
 def _ids_of_columns(summary: Json, colours: Mapping[str, str]) -> Json:
     columns = sorted(summary["columns"], key=lambda column: -column["size"])[:MOST_BARS]
-    kinds = {"of one value": "private", "of several values": "tail", "of all else": "other"}
+    kinds = {"of one value": "private", "of several values": "shared_ids", "of all else": "other"}
     rows = []
     for column in columns:
-        left = column["size"] - column["n_private"] - column["n_shared"]
-        sizes = dict(zip(kinds, (column["n_private"], column["n_shared"], left), strict=True))
+        left = column["size"] - column["n_dedicated"] - column["n_shared"]
+        sizes = dict(zip(kinds, (column["n_dedicated"], column["n_shared"], left), strict=True))
         rows += [{"column": column["name"], "kind": kind, "ids": n} for kind, n in sizes.items() if n]
     spec, y = _by_column(rows, [column["name"] for column in columns])
     spec["mark"] = {"type": "bar"}

@@ -95,7 +95,7 @@ def _gap(result: Any) -> float | None:
 
 def _about(book: Codebook, held_out: Evaluation | None) -> Json:
     base = book.pos / (book.neg + book.pos)
-    names = ("n_values", "n_pooled", "n_private", "n_rates", "size", "budget", "rows", "digest")
+    names = ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "digest")
     return {name: getattr(book, name) for name in names} | {
         "label": shown(book.label),
         "positive": shown(book.positive),
@@ -111,7 +111,7 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
         "bound": _maybe(book.bound),
         "gain": _maybe(book.gain),
         "held_out": None if held_out is None else bits(held_out.gain),
-        "is_plain": book.settings["smoothing"] == 0 and not book.n_pooled,  # the gap is of the rows as they are
+        "is_plain": book.settings["smoothing"] == 0 and not book.n_rare,  # the gap is of the rows as they are
         "settings": {
             name: shown(value) if isinstance(value, str) else value for name, value in book.settings.items()
         },
@@ -149,7 +149,7 @@ def _share(loss: float, total: float) -> float:
 
 
 def _column(name: str, column: BookColumn, inside: Contents, held_out: ColumnEvaluation | None) -> Json:
-    names = ("kind", "n_values", "n_pooled", "n_rates", "n_private", "size", "other")
+    names = ("kind", "n_values", "n_rare", "n_rates", "n_dedicated", "size", "other")
     return {fact: getattr(column, fact) for fact in names} | {
         "name": shown(name),
         "n_shared": inside.n_shared,
@@ -173,7 +173,7 @@ def _budgets(book: Codebook, steps: Sequence[Step]) -> Json:
     columns: list[Json] = [
         {
             "size": [step.columns[name].size for step in steps],
-            "n_private": [step.columns[name].n_private for step in steps],
+            "n_dedicated": [step.columns[name].n_dedicated for step in steps],
             "information": [bits(step.columns[name].information) for step in steps],
             "gain": [_maybe(step.columns[name].gain) for step in steps],
             "held_out": [None if step.held_out is None else bits(step.held_out[name]) for step in steps],
@@ -247,7 +247,7 @@ def _ids(book: Codebook, name: str, inside: Contents) -> Json:
         "other": column.other,
         "size": column.size,
         "kind": column.kind,
-        "n_pooled": column.n_pooled,
+        "n_rare": column.n_rare,
         "is_refused": book.settings["unseen"] == "error",
         "segments": inside.segments,
         "values": inside.values,

@@ -82,7 +82,7 @@ def draw(summary: Json, folder: Path, *, overwrite: bool) -> None:
 
 def _check_comparison(book: Codebook, compared: Comparison) -> None:
     """Refuse a comparison on other counts."""
-    of_book = len(book), book.n_values + book.n_pooled
+    of_book = len(book), book.n_values + book.n_rare
     is_same = of_book == (compared.n_columns, compared.n_values)
     if not is_same or not math.isclose(compared.total, book.total, rel_tol=_ROUNDING):
         raise InputError(

@@ -17,7 +17,7 @@ LIGHT = {
     "held_out": "#0b6bcb",
     "mark": "#b3261e",
     "private": "#0b6bcb",
-    "tail": "#8fbce6",
+    "shared_ids": "#8fbce6",
     "other": "#c9ced4",
 }
 CSS = {name: f"var(--{name.replace('_', '-')})" for name in LIGHT}

@@ -49,14 +49,14 @@ def test_counts_are_kept_and_merged(vocabfold, rows):
 
 
 def test_training_rows_are_written_without_their_labels(vocabfold, rows):
-    words = ["--label", "click", "--budget", "12", "--folds", "4", "--fold-seed", "3", "--tail", "3"]
+    words = ["--label", "click", "--budget", "12", "--folds", "4", "--fold-seed", "3", "--shared-ids", "3"]
     out = ok(
-        vocabfold("fit", *rows, *words, "--private-min", "60", "-o", "book", "--train-out", "train.parquet")
+        vocabfold("fit", *rows, *words, "--dedicated-min", "60", "-o", "book", "--train-out", "train.parquet")
     )
     assert "400 rows -> train.parquet, each without its own label\n" in out
     assert "values with at least 60 rows have ids of their own\n" in out
     assert "out of fold" in out.splitlines()[0]
-    options = {"folds": 4, "fold_seed": 3, "tail": 3, "private_min": 60}
+    options = {"folds": 4, "fold_seed": 3, "shared_ids": 3, "dedicated_min": 60}
     book, written = vf.fit_transform(rows, "click", 12, out="again.parquet", **options)
     assert vf.load("book").digest == book.digest
     assert pq.read_table("train.parquet").equals(pq.read_table("again.parquet"))
@@ -64,7 +64,17 @@ def test_training_rows_are_written_without_their_labels(vocabfold, rows):
     ok(vocabfold("count", *rows, "--label", "click", "--folds", "4", "--fold-seed", "3", "-o", "counts"))
     ok(
         vocabfold(
-            "fit", "counts", *words[:4], "--tail", "3", "--private-min", "60", "--min-count", "1", "-o", "two"
+            "fit",
+            "counts",
+            *words[:4],
+            "--shared-ids",
+            "3",
+            "--dedicated-min",
+            "60",
+            "--min-count",
+            "1",
+            "-o",
+            "two",
         )
     )
     ok(vocabfold("transform", "two", *rows, "--counts", "counts", "-o", "two.parquet"))
@@ -113,8 +123,8 @@ def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
 
 def test_why_ids_are_left_over(vocabfold, rows):
     words = ["fit", *rows, "--label", "click", "-b", "40", "-o", "book", "--force"]
-    out = ok(vocabfold(*words, "--private-min", "500"))
-    assert "of 40 ids used (no value has 500 rows: --private-min)" in out
+    out = ok(vocabfold(*words, "--dedicated-min", "500"))
+    assert "of 40 ids used (no value has 500 rows: --dedicated-min)" in out
     assert "of 40 ids used (no other value has 50 rows: --min-count)" in ok(
         vocabfold(*words, "--min-count", "50")
     )
@@ -187,7 +197,7 @@ def test_json_holds_no_characters_that_a_terminal_obeys(vocabfold):
 
 def test_every_option_of_fit_reaches_it(vocabfold, rows):
     options = ["--method", "threshold", "--allocation", "uniform", "--min-count", "3", "--unseen", "own"]
-    options += ["--smoothing", "2.5", "--private-min", "7", "--tail", "5"]
+    options += ["--smoothing", "2.5", "--dedicated-min", "7", "--shared-ids", "5"]
     options += ["--epsilon", "0.9", "--shards", "2"]
     ok(
         vocabfold(
@@ -201,9 +211,9 @@ def test_every_option_of_fit_reaches_it(vocabfold, rows):
         "budget": 4,
         "smoothing": 2.5,
         "min_count": 3,
-        "private_min": 7,
-        "private_from": None,
-        "tail": 5,
+        "dedicated_min": 7,
+        "dedicated_from": None,
+        "shared_ids": 5,
         "unseen": "own",
         "epsilon": 0.9,
         "shards": 2,

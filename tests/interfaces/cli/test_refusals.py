@@ -39,8 +39,8 @@ from support.terminal import COMMAND, bad, ok
         ),
         (["fit", "monday.parquet", "-b", "9", "--min-count", "0", "-o", "b"], "--min-count must be at least 1"),
         (
-            ["fit", "monday.parquet", "-b", "9", "--private-min", "0", "-o", "b"],
-            "--private-min must be at least",
+            ["fit", "monday.parquet", "-b", "9", "--dedicated-min", "0", "-o", "b"],
+            "--dedicated-min must be at least",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "--only-ids", "-o", "b"],

@@ -121,7 +121,7 @@ def test_lists_arrays_and_memmaps_are_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"aim": "information"}, {"unseen": "own", "tail": 3}, {"min_count": 5}]
+    "options", [{}, {"aim": "information"}, {"unseen": "own", "shared_ids": 3}, {"min_count": 5}]
 )
 def test_the_codebook_is_that_of_the_steps(options):
     counts = vf.count(X.assign(y=Y), "y", features=list(X))
@@ -177,7 +177,7 @@ def test_a_weight_of_three_is_three_rows(data):
         [0, 1] + data.draw(st.lists(st.booleans(), min_size=n_rows - 2, max_size=n_rows - 2)), int
     )
     column = np.array(values, object)[:, None]
-    options = {"private_min": 5, "tail": 2, "smoothing": 3}
+    options = {"dedicated_min": 5, "shared_ids": 2, "smoothing": 3}
     weighted = VocabularyCompressor(9, **options).fit(column, labels, sample_weight=weights)
     repeated = VocabularyCompressor(9, **options).fit(np.repeat(column, weights, 0), np.repeat(labels, weights))
     assert weighted.codebook_.digest == repeated.codebook_.digest
@@ -213,7 +213,7 @@ def test_partial_fit_of_batches_without_a_class_a_kind_or_values():
         (frame[2:].assign(n=[np.nan, 1.0]), ["yes", "yes"]),  # integers, of which pandas makes floats
         (frame, ["yes", "no", "yes", "no"]),
     ]
-    compressor = VocabularyCompressor(10, private_min=1)
+    compressor = VocabularyCompressor(10, dedicated_min=1)
     with pytest.raises(vf.InputError, match=r"^y has one class only \('no'\); rows of both classes"):
         compressor.partial_fit(*batches[0])
     for batch in batches:
@@ -221,7 +221,9 @@ def test_partial_fit_of_batches_without_a_class_a_kind_or_values():
         assert compressor.classes_.tolist() == ["no", "yes"]
     assert dict(compressor.counts_.kinds) == {"a": "text", "n": "integer"}
     everything = pd.concat([batch for batch, _ in batches]).astype({"n": "Int64"})
-    whole = VocabularyCompressor(10, private_min=1).fit(everything, sum((labels for _, labels in batches), []))
+    whole = VocabularyCompressor(10, dedicated_min=1).fit(
+        everything, sum((labels for _, labels in batches), [])
+    )
     assert compressor.codebook_.digest == whole.codebook_.digest
     with pytest.raises(vf.InputError, match="^y has the value 'maybe', and the classes are 'no' and 'yes'"):
         compressor.partial_fit(frame, ["yes", "no", "yes", "maybe"])
@@ -288,7 +290,7 @@ def test_a_column_that_was_all_missing_has_values_later(nothing):
 
 def test_what_is_masked_is_missing():
     masked = np.ma.masked_array([[1], [2], [99]] * 10, [[0], [0], [1]] * 10)
-    compressor = VocabularyCompressor(10, private_min=1).fit(masked, [0, 1, 1] * 10)
+    compressor = VocabularyCompressor(10, dedicated_min=1).fit(masked, [0, 1, 1] * 10)
     assert sorted(map(str, sum(compressor.members_["x0"], []))) == ["1", "2", "None"]
     for values in (np.array([[1.5], [2]] * 10), np.array([["2024-01-01"], ["2025-01-01"]] * 10, "M8[ns]")):
         kinds = [

@@ -131,7 +131,7 @@ def test_names_that_are_not_utf8(fitted):
         ({"aim": "train"}, "^aim must be one of 'model', 'information', got 'train'"),
         ({"positive": 2}, "^positive is 2, and y has the values 0 and 1; name one of them"),
         ({"positive": "1"}, "^positive is '1', and y has the values 0 and 1; name one of them"),
-        ({"private_min": 0}, "^private_min must be at least 1, got 0"),
+        ({"dedicated_min": 0}, "^dedicated_min must be at least 1, got 0"),
     ],
 )
 def test_options_that_cannot_be_used(options, message):
@@ -243,12 +243,12 @@ def test_new_rows_that_are_like_old_ones_are_not_warned_of():
 def test_a_few_heavy_rows_are_warned_of():
     weights = np.where(Y, 1, 20)
     message = (
-        r"^rows weigh up to 20, so that 5 of them, or fewer, .* give private_min=600, or smaller weights\.$"
+        r"^rows weigh up to 20, so that 5 of them, or fewer, .* give dedicated_min=600, or smaller weights\.$"
     )
     with pytest.warns(UserWarning, match=message) as caught:
         VocabularyCompressor(60).fit(X, Y, sample_weight=weights)
     assert caught[0].filename == __file__
-    for options in ({"private_min": 600}, {"aim": "information"}, {"min_count": 600}):
+    for options in ({"dedicated_min": 600}, {"aim": "information"}, {"min_count": 600}):
         VocabularyCompressor(60, **options).fit(X, Y, sample_weight=weights)
     with pytest.raises(vf.InputError, match="sum to"), pytest.warns(UserWarning, match="^rows weigh up to 9"):
         VocabularyCompressor(60).fit(X, Y, sample_weight=np.full(len(Y), 2**63 - 1))
@@ -259,7 +259,7 @@ def test_light_rows_are_not_pooled(scale):
     """If they were, and weights depend on the label, being pooled would tell it."""
     compressor = VocabularyCompressor(60)
     compressor.fit_transform(X, Y, sample_weight=np.where(Y, 1.7, 0.7) * scale)
-    assert compressor.codebook_.n_pooled == 0
+    assert compressor.codebook_.n_rare == 0
     assert compressor.codebook_.n_values == X.nunique(dropna=False).sum()
 
 

@@ -60,7 +60,7 @@ def as_given(kind, values):
 def ids_of_objects(kind):
     column = np.array(VALUES[kind] * 6, object)[:, None]
     labels = ([1, 0, 0, 1, 0, 1] * 6)[: len(column)]
-    return VocabularyCompressor(10, private_min=1).fit_transform(column, labels)
+    return VocabularyCompressor(10, dedicated_min=1).fit_transform(column, labels)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def ids_of_objects(kind):
     ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_every_container_gives_the_same_ids(kind, name, container):
-    compressor = VocabularyCompressor(10, private_min=1)
+    compressor = VocabularyCompressor(10, dedicated_min=1)
     ids = compressor.fit_transform(container, ([1, 0, 0, 1, 0, 1] * 6)[: len(container)])
     np.testing.assert_array_equal(ids, ids_of_objects(kind))
     assert next(iter(compressor.codebook_.columns.values())).kind == kind
@@ -82,7 +82,7 @@ def test_every_container_gives_the_same_ids(kind, name, container):
 @pytest.mark.parametrize("missing", [None, np.nan, float("nan"), pd.NA, pd.NaT], ids=repr)
 def test_missing_is_missing_whatever_it_is_called(missing):
     labels = [1, 0, 1] * 8
-    compressor = VocabularyCompressor(10, private_min=1)
+    compressor = VocabularyCompressor(10, dedicated_min=1)
     compressor.fit(pd.DataFrame({"v": ["a", "b", None] * 8}), labels)
     known = compressor.transform(pd.DataFrame({"v": ["a", None]}))
     column = pd.Series(["a", missing], dtype=object)
@@ -94,7 +94,7 @@ def test_missing_is_missing_whatever_it_is_called(missing):
 
 
 def test_numbers_are_compared_by_value():
-    compressor = VocabularyCompressor(10, private_min=1).fit(np.array([[1], [2], [3]] * 8), [0, 1, 1] * 8)
+    compressor = VocabularyCompressor(10, dedicated_min=1).fit(np.array([[1], [2], [3]] * 8), [0, 1, 1] * 8)
     whole = compressor.transform(np.array([[3], [1]], np.int8))
     np.testing.assert_array_equal(compressor.transform(np.array([[3.0], [1.0]])), whole)
     with pytest.raises(vf.InputError, match="^column 'x0' holds text in X, and integer in the codebook"):

@@ -97,10 +97,10 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
         return
     is_model = found.settings["aim"] == "model"
     heads: dict[str, Callable[[Any], str]] = {"values": lambda column: f"{column.n_values:,}"}
-    if found.n_pooled:
-        heads["pooled"] = lambda column: f"{column.n_pooled:,}"
-    if is_model or found.n_private:
-        heads["private"] = lambda column: f"{column.n_private:,}"
+    if found.n_rare:
+        heads["pooled"] = lambda column: f"{column.n_rare:,}"
+    if is_model or found.n_dedicated:
+        heads["private"] = lambda column: f"{column.n_dedicated:,}"
     if not is_model:
         heads["rates"] = lambda column: f"{column.n_rates:,}"
     heads |= {
@@ -120,8 +120,8 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
     gap = "" if found.gap is None else f", gap {shown_gap(found)}{_times_the_least(found)}"
     kept = f"{share_kept(found)} of {found.total:.4g} nats kept{gap}"
     line(f"\n{found.size:,} of {number(found.budget, 'id')} used{_unused(found)}, {kept}")
-    if found.settings["private_from"] is not None and found.n_private:
-        rows = number(found.settings["private_from"], "row")
+    if found.settings["dedicated_from"] is not None and found.n_dedicated:
+        rows = number(found.settings["dedicated_from"], "row")
         line(f"values with at least {rows} have ids of their own")
     label = shown(f"{found.label} = {found.positive}")
     method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
@@ -134,7 +134,7 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
 
 def _times_the_least(found: Codebook) -> str:
     """Say how much more is lost than must be, if that can be told and is worth telling."""
-    is_plain = not found.n_pooled and found.settings["smoothing"] == 0
+    is_plain = not found.n_rare and found.settings["smoothing"] == 0
     least = found.loss - (found.gap or 0.0)
     if not is_plain or least <= 0 or found.loss < 1.001 * least:
         return ""
@@ -149,9 +149,9 @@ def _unused(found: Codebook) -> str:
     if found.settings["aim"] == "information":
         is_best = found.settings["method"] in ("exact", "dynamic") or shown_gap(found) == "0"
         return " (more would keep no more)" if is_best else " (the method made no more)"
-    least, option = max((found.settings[name], name) for name in ("private_min", "min_count"))
-    if found.settings["private_from"] == least:
-        other = " other" if found.n_private else ""
+    least, option = max((found.settings[name], name) for name in ("dedicated_min", "min_count"))
+    if found.settings["dedicated_from"] == least:
+        other = " other" if found.n_dedicated else ""
         return f" (no{other} value has {number(least, 'row')}: --{option.replace('_', '-')})"
     return " (tails need fewer than they may have, or the next values, of equal rows, are too many)"
 
@@ -338,7 +338,9 @@ def value(found: Codebook, name: str, text: str | None, as_json: bool) -> None:
 def _facts(found: Codebook) -> dict[str, Any]:
     """Return what a codebook says of itself, without its values."""
     columns = {
-        name: {key: fact for key, fact in asdict(column).items() if key not in ("tail", "borders", "rates")}
+        name: {
+            key: fact for key, fact in asdict(column).items() if key not in ("shared_ids", "borders", "rates")
+        }
         for name, column in found.columns.items()
     }
     names = (

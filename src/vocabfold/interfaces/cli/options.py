@@ -43,7 +43,7 @@ _OPTIONS = {  # what messages of the library call an option
 # Messages begin with the name of the option that they are about.
 _NAMES = (
     "aim|allocation|allocations|budget|budgets|drop_null_labels|epsilon|fold_column|fold_seed|folds|method|"
-    "methods|min_count|positive|preset|private_min|seed|shards|smoothing|steps|tail|time_limit|unseen|weight"
+    "methods|min_count|positive|preset|dedicated_min|seed|shards|smoothing|shared_ids|steps|time_limit|unseen|weight"
 )
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
@@ -113,10 +113,10 @@ MinCount = Annotated[
         "information.",
     ),
 ]
-PrivateMin = Annotated[
+DedicatedMin = Annotated[
     int, typer.Option(metavar="N", help="For a model: rows that earn a value an id of its own.")
 ]
-Tail = Annotated[
+SharedIds = Annotated[
     int, typer.Option(metavar="N", help="For a model: ids for all other values of a column, on average.")
 ]
 Unseen = Annotated[

@@ -254,14 +254,14 @@ def _no_partition(cv: Any) -> InputError:
     )
 
 
-def check_largest(weights: pa.Array, private_min: int) -> None:
+def check_largest(weights: pa.Array, dedicated_min: int) -> None:
     """Warn if a few rows weigh as much as the many that an id of one's own takes."""
     largest = float(np.asarray(weights).max(initial=0))  # as five times an integer may be none
-    if private_min > _FEW_ROWS and private_min <= _FEW_ROWS * largest < np.inf:
+    if dedicated_min > _FEW_ROWS and dedicated_min <= _FEW_ROWS * largest < np.inf:
         warnings.warn(
             f"rows weigh up to {largest:,.6g}, so that {_FEW_ROWS} of them, or fewer, make a value frequent "
-            f"for private_min={private_min:,}, and the id of its own may tell their labels; give "
-            f"private_min={int(np.ceil(30 * largest)):,}, or smaller weights.",
+            f"for dedicated_min={dedicated_min:,}, and the id of its own may tell their labels; give "
+            f"dedicated_min={int(np.ceil(30 * largest)):,}, or smaller weights.",
             stacklevel=5,
         )
 

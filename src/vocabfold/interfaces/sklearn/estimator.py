@@ -50,7 +50,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         Ids over all columns.
     aim : {"model", "information"}
         "model": ids for a model to learn from. "information": what the paper folds for, and nothing else.
-    method, allocation, smoothing, private_min, tail, unseen, epsilon, shards, seed
+    method, allocation, smoothing, dedicated_min, shared_ids, unseen, epsilon, shards, seed
         As for `vf.fit`.
     min_count : int, optional
         As for `vf.fit`; by default 1, which pools none.
@@ -129,8 +129,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         allocation: str = "joint",
         smoothing: float | str | None = None,
         min_count: int | None = None,
-        private_min: int = 30,
-        tail: int = 8,
+        dedicated_min: int = 30,
+        shared_ids: int = 8,
         unseen: str = "other",
         epsilon: float = 0.1,
         shards: int = 1,
@@ -146,8 +146,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         self.allocation = allocation
         self.smoothing = smoothing
         self.min_count = min_count
-        self.private_min = private_min
-        self.tail = tail
+        self.dedicated_min = dedicated_min
+        self.shared_ids = shared_ids
         self.unseen = unseen
         self.epsilon = epsilon
         self.shards = shards
@@ -167,8 +167,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         y : array of shape (n_rows,)
             The label, with two distinct values.
         sample_weight : array of shape (n_rows,), optional
-            A row of weight 3 counts as three rows, for `private_min` and `min_count` too. Weights that are not
-            whole are rounded to 2**-20 rows, so they should not all be far below 1.
+            A row of weight 3 counts as three rows, for `dedicated_min` and `min_count` too. Weights that are
+            not whole are rounded to 2**-20 rows, so they should not all be far below 1.
 
         Returns
         -------
@@ -361,7 +361,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         if sample_weight is not None:
             weights = arrays.weights(sample_weight, table.num_rows)
             if self.aim == "model":
-                arrays.check_largest(weights, max(self.private_min, self.min_count or 1))
+                arrays.check_largest(weights, max(self.dedicated_min, self.min_count or 1))
             table, roles["weight"] = arrays.with_column(table, "sample_weight", weights)
         if with_folds:
             folds = arrays.folds(self.cv, X, arrays.are(labels, positive), self.random_state)

@@ -1,4 +1,4 @@
-"""Tables for the honest benchmark: rows to fit, rows to choose with, rows to test, and nothing in two of them.
+"""Tables for the benchmark of leakage: rows to fit, to choose with, and to test, none of them twice.
 
 The first 72 % of the rows are for the codebook and the model, the next 8 % for early stopping and choices, the
 last 20 % for the figures. Real tables are read from a folder that the caller names; the generated one needs no

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from benchmarks.honest.data import Array, Rows
-from benchmarks.honest.recipes import Encoded
+from benchmarks.leakage.data import Array, Rows
+from benchmarks.leakage.recipes import Encoded
 
 LOGISTIC, NETWORK, LIGHTGBM = "logistic regression", "network", "LightGBM"
 _STRENGTHS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # C of scikit-learn: the inverse of the L2 penalty

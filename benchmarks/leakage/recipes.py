@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import vocabfold as vf
-from benchmarks.honest.data import LABEL, Rows
+from benchmarks.leakage.data import LABEL, Rows
 
 MODEL, NAIVE, PAPER, FILTERED = "model", "model, naive", "paper", "paper, 100-row filter"
 FREQUENCY, HASHING, ALL_VALUES = "frequency", "hashing", "no compression"

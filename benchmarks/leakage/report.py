@@ -1,6 +1,6 @@
-"""Raw rows of the honest benchmark -> tables, claims and a plot; nothing in them is typed by hand.
+"""Raw rows of the benchmark of leakage -> tables, claims and a plot; nothing in them is typed by hand.
 
-`python -m benchmarks.honest.report` makes those of the newest run, `... report FOLDER` those of another.
+`python -m benchmarks.leakage.report` makes those of the newest run, `... report FOLDER` those of another.
 """
 
 import re
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.honest.models import LIGHTGBM, LOGISTIC, NETWORK
-from benchmarks.honest.recipes import ALL_VALUES, FILTERED, FREQUENCY, HASHING, MODEL, PAPER
+from benchmarks.leakage.models import LIGHTGBM, LOGISTIC, NETWORK
+from benchmarks.leakage.recipes import ALL_VALUES, FILTERED, FREQUENCY, HASHING, MODEL, PAPER
 from tools.record import read_csv
 from tools.tables import README, Cell, Row, figures, newest, number, table, update_page, update_readme
 
-PAGE = README.parent / "docs" / "honest.md"
+PAGE = README.parent / "docs" / "leakage.md"
 MODELS = (LOGISTIC, NETWORK, LIGHTGBM)
 _LEAK_BUDGET = 500
 _TITLES = {
@@ -24,8 +24,9 @@ _TITLES = {
     "noise": "A nearly unique column of noise, added for our recipe",
     "older": "The later half of the training rows, with ids out of fold, or from the earlier half",
     "order": "Month and hour of flights, shuffled: as they are, or as ids",
-    "sensitivity": "One option of our recipe changed at a time (defaults: private_min=30, tail=8, folds=5)",
+    "sensitivity": "One option changed at a time (defaults: dedicated_min=30, shared_ids=8, folds=5)",
 }
+_RENAMED = {"private_min": "dedicated_min", "tail": "shared_ids"}  # options since the older runs
 _INTRODUCTION = """
 Log-loss of the test rows, which neither codebook nor model has seen; in brackets the difference to `model` at
 the same budget and its paired standard error over the test rows (above 0: worse than `model`). The standard
@@ -54,12 +55,18 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
 
 def tables(rows: Sequence[Row]) -> str:
     """Return the tables of all parts that were run, and what they say of our claims."""
+    rows = [row | {"recipe": _renamed(str(row["recipe"]))} for row in rows]
     texts = [_INTRODUCTION, *_claims(rows)]
     for part, title in _TITLES.items():
         chosen = [row for row in rows if row["part"] == part]
         if chosen:
             texts += [f"## {title}\n", *_truth(chosen), *_tables(chosen, with_valid=part == "sensitivity")]
     return "\n".join(texts)
+
+
+def _renamed(recipe: str) -> str:
+    option, found, value = recipe.partition("=")
+    return f"{_RENAMED.get(option, option)}{found}{value}"
 
 
 def for_page(rows: Sequence[Row]) -> str:
@@ -164,9 +171,9 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
 
 
 if __name__ == "__main__":
-    run = Path(sys.argv[1]) if len(sys.argv) > 1 else newest("honest")
+    run = Path(sys.argv[1]) if len(sys.argv) > 1 else newest("leakage")
     raw = read_csv(run / "raw.csv")
     write_report(run, raw, read_csv(run / "about.csv"))
-    if run == newest("honest"):
-        update_page(PAGE, "honest", run.name, for_page(raw))
-        update_readme("honest", run.name, headlines(raw))
+    if run == newest("leakage"):
+        update_page(PAGE, "leakage", run.name, for_page(raw))
+        update_readme("leakage", run.name, headlines(raw))

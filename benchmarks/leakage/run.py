@@ -1,8 +1,8 @@
 """What ids are worth to a model: log-loss on rows that nobody has seen, ours and all others side by side.
 
-    python -m benchmarks.honest.run --data FOLDER     real tables, about half an hour on two cores
-    python -m benchmarks.honest.run                   a generated table with known rates, some minutes
-    python -m benchmarks.honest.run --small           the same in seconds, only printed
+    python -m benchmarks.leakage.run --data FOLDER     real tables, about half an hour on two cores
+    python -m benchmarks.leakage.run                   a generated table with known rates, some minutes
+    python -m benchmarks.leakage.run --small           the same in seconds, only printed
 
 Every recipe encodes the same training rows for the same three models. Parts: one per table; `noise` adds a
 nearly unique column of noise for our recipe; `older` trains models on the later half of the training rows, with
@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.honest.data import TABLES, Rows, generated, shuffled_flights
-from benchmarks.honest.models import MODELS, Scores, losses, score
-from benchmarks.honest.recipes import FREE, MODEL, OLDER, RECIPES, NotRun, encode
+from benchmarks.leakage.data import TABLES, Rows, generated, shuffled_flights
+from benchmarks.leakage.models import MODELS, Scores, losses, score
+from benchmarks.leakage.recipes import FREE, MODEL, OLDER, RECIPES, NotRun, encode
 from tools.record import RUNS, Row, facts, show, write_run
 
 PACKAGES = ["vocabfold", "numpy", "pandas", "scikit-learn", "lightgbm", "torch", "khiops"]
@@ -37,8 +37,8 @@ BUDGETS = {
     "generated": (500, 2_000),
 }
 SENSITIVE = (500, 2_000)  # the budgets of the parts `noise` and `sensitivity`
-DEFAULTS = {"private_min": 30, "tail": 8, "folds": 5}
-OTHERS = {"private_min": (10, 100), "tail": (2, 4, 16), "folds": (2, 10)}
+DEFAULTS = {"dedicated_min": 30, "shared_ids": 8, "folds": 5}
+OTHERS = {"dedicated_min": (10, 100), "shared_ids": (2, 4, 16), "folds": (2, 10)}
 TRUTH = "true rates"
 
 Options = tuple[tuple[str, int], ...]
@@ -194,8 +194,8 @@ def main() -> None:
         about = facts([name for name in PACKAGES if name in installed])
         given = {"data": options.data and "FOLDER", "parts": options.parts, "budgets": options.budgets}
         words = [f"--{option} {value}" for option, value in given.items() if value]
-        about["command"] = " ".join(["python -m benchmarks.honest.run", *words])
-        write_run(options.out or RUNS / f"{about['date']}-honest", kept, about)
+        about["command"] = " ".join(["python -m benchmarks.leakage.run", *words])
+        write_run(options.out or RUNS / f"{about['date']}-leakage", kept, about)
 
 
 if __name__ == "__main__":
