@@ -26,8 +26,8 @@ from benchmarks.speed.run import distinct_rates
 from tools.measure import timed
 from tools.record import RUNS, facts, show, write_run
 from vocabfold.folding import information
-from vocabfold.folding.allocation import METHODS, NOT_JOINT
 from vocabfold.folding.curve import Curve, order
+from vocabfold.folding.methods import METHODS, NOT_JOINT
 from vocabfold.folding.solve.cut_tree import Gains
 from vocabfold.folding.solve.greedy import greedy, stochastic
 from vocabfold.folding.solve.threshold import threshold

@@ -10,16 +10,16 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from vocabfold.codebook.codebook import BLIND, Codebook
+from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.saved import load
+from vocabfold.codebook.settings import BLIND, OPTIONS, FitSettings
 from vocabfold.counts.counting import count
 from vocabfold.counts.counts import Counts
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.plan import Plan
 from vocabfold.encoding.spark import encode_plainly
-from vocabfold.errors import InputError, MissingDependency
-from vocabfold.fitting.fitting import fit
-from vocabfold.fitting.settings import check_options, check_training
+from vocabfold.errors import InputError, MissingDependency, VocabfoldWarning
+from vocabfold.fitting.fitting import fit_counts
 from vocabfold.io.engines.spark import NAME, fingerprint, numbered, session_of
 from vocabfold.support import checks
 
@@ -62,6 +62,19 @@ def _param(name: str, doc: str) -> Param[Any]:
     return Param(Params._dummy(), name, doc, _anything)
 
 
+def _camel(name: str) -> str:
+    """Return what Spark calls an option of `fit`."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _with_options(cls: type) -> type:
+    """Give a stage a parameter for each option of `fit`."""
+    for name, option in OPTIONS.items():
+        setattr(cls, _camel(name), _param(_camel(name), option.help))
+    return cls
+
+
 def _with_accessors(cls: type) -> type:
     """Give a stage a setter and a getter for each of its parameters, as all stages of Spark have them."""
 
@@ -82,6 +95,7 @@ def _with_accessors(cls: type) -> type:
 
 
 @_with_accessors
+@_with_options
 class VocabularyCompressor(
     Estimator["VocabularyCompressorModel"],
     _Shared,
@@ -109,24 +123,12 @@ class VocabularyCompressor(
         Ids in all.
     offsetIds : bool
         Number the ids over all columns.
-    aim, method, allocation, smoothing, minCount, dedicatedMin, sharedIds, unseen, epsilon, shards, seed
-        As for `vf.fit`; with a `foldCol`, minCount is 1 by default.
+    aim, ..., seed
+        As for `vf.fit`, in camel case; with a `foldCol`, minCount is 1 by default.
     """
 
     foldCol = _param("foldCol", "column with the fold of each row: 0, 1, 2, ...")
     positive = _param("positive", "the value of the label that is positive, if they are not 0 and 1")
-    budget = _param("budget", "ids in all, or 'auto'")
-    aim = _param("aim", "model: ids for a model to learn from; information: the most information kept")
-    method = _param("method", "how values are folded: exact, greedy, threshold, ...")
-    allocation = _param("allocation", "how the budget is split over the columns: joint, uniform, information")
-    smoothing = _param("smoothing", "rows at the overall rate that each value is credited with, or 'auto'")
-    minCount = _param("minCount", "rows below which values are pooled")
-    dedicatedMin = _param("dedicatedMin", "the fewest rows that earn a value an id of its own")
-    sharedIds = _param("sharedIds", "ids for each column that has a tail, on average")
-    unseen = _param("unseen", "what values get that are not in the codebook: other, own, error")
-    epsilon = _param("epsilon", "by which part thresholds fall, for method threshold or stochastic")
-    shards = _param("shards", "shards of each column, for method threshold")
-    seed = _param("seed", "of the samples, for method stochastic")
 
     @keyword_only
     def __init__(
@@ -153,19 +155,9 @@ class VocabularyCompressor(
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self._setDefault(
-            labelCol="label",
-            offsetIds=False,
-            aim="model",
-            method="exact",
-            allocation="joint",
-            dedicatedMin=30,
-            sharedIds=8,
-            unseen="other",
-            epsilon=0.1,
-            shards=1,
-            seed=0,
-        )
+        defaults = {_camel(name): option.default for name, option in OPTIONS.items()}
+        given = {name: default for name, default in defaults.items() if default is not None}
+        self._setDefault(labelCol="label", offsetIds=False, **given)
         self.setParams(**self._input_kwargs)  # type: ignore[attr-defined]
 
     def setParams(self, **given: Any) -> VocabularyCompressor:
@@ -181,19 +173,12 @@ class VocabularyCompressor(
 
     def _fit(self, dataset: DataFrame) -> VocabularyCompressorModel:
         session_of(dataset)
-        budget = self._told("budget")
         # An empty name is none, as for the stages of pyspark.ml.
         fold_column, weight = (self._told(name) or None for name in ("foldCol", "weightCol"))
-        if budget is None:
-            raise InputError("budget is missing: give a number of ids, or 'auto'.")
-        names = ("aim", "method", "allocation", "smoothing", "sharedIds", "unseen", "epsilon", "shards", "seed")
-        options = {name: self._told(name) for name in names}
-        options["dedicated_min"], options["min_count"] = self._told("dedicatedMin"), self._told("minCount")
-        if fold_column and options["min_count"] is None:
-            options["min_count"] = 1
-        check_options(budget, **options)
+        given = {name: self._told(_camel(name)) for name in OPTIONS}
+        settings = FitSettings.of(given, min_count=1 if fold_column else None)
         if fold_column:
-            check_training(options["unseen"], options["min_count"], options["method"])
+            settings.check_training()
         counts = count(
             dataset,
             self.getLabelCol(),
@@ -207,7 +192,7 @@ class VocabularyCompressor(
             raise InputError(
                 f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one for each."
             )
-        model = VocabularyCompressorModel(fit(counts, budget, **options), counts if fold_column else None)
+        model = VocabularyCompressorModel(fit_counts(counts, settings), counts if fold_column else None)
         return self._copyValues(model)
 
 
@@ -238,8 +223,10 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         is_fitted = self.codebook.knows((fingerprint(dataset),))
         if is_fitted and self._counts is None and self.codebook.settings["method"] not in BLIND:
             warnings.warn(
-                "the frame is the one that the stage was fitted on: its ids tell the labels of these rows, and "
-                "later stages trust rare values too much; give foldCol=, or fit on older rows.",
+                VocabfoldWarning(
+                    "the frame is the one that the stage was fitted on: its ids leak the labels of these rows "
+                    "through infrequent values. Give foldCol=, or fit on older rows."
+                ),
                 stacklevel=3,
             )
         return self._encoded(dataset, self._counts if is_fitted else None)

@@ -77,7 +77,8 @@ def test_training_rows_are_encoded_by_other_folds(options):
     fitted = vf.fit(counts, **{"min_count": 1} | options)
     assert fitted.digest == book.digest
     with pytest.warns(
-        UserWarning, match=r"^the Arrow Table seems to be what the codebook was fitted on: its ids tell"
+        UserWarning,
+        match=r"^the Arrow Table looks like the rows that the codebook was fitted on: their ids leak",
     ):
         naive = book.transform(table)
     if book.columns["site"].n_dedicated:
@@ -221,7 +222,7 @@ def test_noise_stays_noise(seed, folds):
 
 
 def naive(book, table):
-    with pytest.warns(UserWarning, match="seems to be what the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
         return book.transform(table)
 
 
@@ -284,7 +285,7 @@ def test_rows_that_were_fitted_are_known_again(tmp_path, kind, recwarn):
     book = vf.fit(vf.count(data, "click", ["site", "device"]), 9)
     book.save(tmp_path / "book")
     book = vf.load(tmp_path / "book")
-    match = "seems to be what the codebook was fitted on: .*use fit_transform, or transform"
+    match = "looks like the rows that the codebook was fitted on: .*Use fit_transform, or transform"
     out = tmp_path / "out.parquet"
     with pytest.warns(UserWarning, match=match):
         book.transform(data, out=out if kind in ("parquet", "csv", "files") else None)
@@ -309,7 +310,7 @@ def test_other_rows_are_not_taken_for_those_that_were_fitted(tmp_path):
     book = vf.fit(vf.count(days[0], "click", ["site", "device"]), 9)
     book.transform(days[1], out=tmp_path / "out.parquet")
     assert not book.evaluate(days[1]).is_fitted
-    with pytest.warns(UserWarning, match="seems to be what the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
         book.transform(days[0][3:9], out=tmp_path / "out.parquet")  # some of them
 
 
@@ -395,7 +396,7 @@ def test_rows_that_were_not_counted_need_no_fold():
         (lambda t, c, b: vf.fit_transform(t, "click", 9, aim="x"), r"^aim must be one of"),
         (
             lambda t, c, b: vf.fit_transform(t, "click", 9, unseen="error", min_count=2),
-            r"^unseen='error' refuses pooled values, which these rows would have; give min_count=1\.$",
+            r"^unseen='error' refuses rare values, which these rows would have; give min_count=1\.$",
         ),
         (
             lambda t, c, b: vf.fit_transform(t.to_reader(), "click", 9),

@@ -18,7 +18,7 @@ from vocabfold.encoding import encoder
 from vocabfold.encoding import files as step
 
 # Most tests look up the very rows that they fitted; test_crossfit.py is about what that warns of.
-pytestmark = pytest.mark.filterwarnings("ignore:.*seems to be what the codebook was fitted on")
+pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the rows that the codebook was fitted on")
 
 
 def test_columns_that_are_missing_or_of_another_type(book, tmp_path):
@@ -199,7 +199,7 @@ def test_no_rows_are_not_taken_for_those_of_an_empty_file(tmp_path):
         pq.write_table(part, tmp_path / f"{name}.parquet")
     book = vf.fit(vf.count(tmp_path / "*.parquet", "click"), 4)
     assert book.transform(rows.slice(0, 0)).num_rows == 0  # without a warning, which would be an error
-    with pytest.warns(UserWarning, match="seems to be what the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
         book.transform(rows)
 
 

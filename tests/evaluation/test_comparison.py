@@ -25,7 +25,8 @@ from vocabfold.evaluation.chart import specification
 from vocabfold.evaluation.comparison import Comparison, Trial
 from vocabfold.evaluation.time_limit import stoppable
 from vocabfold.evaluation.trials import Column, Task
-from vocabfold.folding.allocation import BY_VALUE, METHODS, NOT_JOINT, Tuning
+from vocabfold.folding.allocation import Tuning
+from vocabfold.folding.methods import BY_VALUE, METHODS, NOT_JOINT
 from vocabfold.folding.solve import baselines
 from vocabfold.support import notes
 

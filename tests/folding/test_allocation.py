@@ -9,19 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabfold as vf
-from vocabfold.folding.allocation import (
-    BY_GAIN,
-    METHODS,
-    NOT_JOINT,
-    Tuning,
-    all_but_one,
-    best,
-    check_method,
-    cuts_of_size,
-    joint_cuts,
-    share,
-)
+from vocabfold.folding.allocation import Tuning, all_but_one, best, cuts_of_size, joint_cuts, share
 from vocabfold.folding.curve import order
+from vocabfold.folding.methods import BY_GAIN, METHODS, NOT_JOINT, check_method
 from vocabfold.folding.solve.greedy import greedy, stochastic
 from vocabfold.folding.solve.threshold import threshold
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import vocabfold as vf
 from support import reference
 from support.masses import EXACT, beta_counts, tables
-from vocabfold.folding.allocation import BY_VALUE, METHODS, NOT_JOINT, Tuning
+from vocabfold.folding.allocation import Tuning
 from vocabfold.folding.by_rate import fold_curves
 from vocabfold.folding.curve import order
+from vocabfold.folding.methods import BY_VALUE, METHODS, NOT_JOINT
 from vocabfold.folding.solve.baselines import hashing
 
 INTERVALS = [method for method in METHODS if method not in BY_VALUE]

@@ -180,7 +180,7 @@ def test_training_rows_are_encoded_out_of_fold(table, frame):
     assert encoded.schema["number"].metadata == {"vocabfold.digest": book.digest}
     with pytest.raises(vf.InputError, match="column .* of the Spark frame holds ids already"):
         book.transform(encoded)
-    with pytest.warns(UserWarning, match="the Spark frame seems to be what the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="the Spark frame looks like the rows that the codebook was fitted on"):
         book.transform(frame)
 
 

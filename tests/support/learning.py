@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-SAME_ROWS = "X seems to be the rows that were fitted"
+SAME_ROWS = "X looks like the training data"
 may_be_same_rows = pytest.mark.filterwarnings(f"ignore:{SAME_ROWS}")
 may_weigh_much = pytest.mark.filterwarnings("ignore:rows weigh up to")
 

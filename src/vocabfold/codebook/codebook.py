@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from vocabfold.evaluation.comparison import Comparison
     from vocabfold.evaluation.results import Evaluation
 
-UNSEEN = ("other", "own", "error")
-BLIND = ("frequency", "hashing")  # methods by which no label decides who shares an id
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Codebook(Sums, Lookups):

@@ -13,8 +13,9 @@ from itertools import pairwise
 from types import NoneType
 from typing import Any
 
-from vocabfold.codebook.codebook import UNSEEN, Codebook
+from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn, facts_of
+from vocabfold.codebook.settings import NOTED, UNSEEN
 from vocabfold.codebook.stores import SavedStore, schema_of
 from vocabfold.counts.units import FRACTIONS, MAX_UNITS
 from vocabfold.errors import CodebookError
@@ -23,22 +24,6 @@ from vocabfold.io.engines.kinds import KINDS
 from vocabfold.io.folders import headers
 from vocabfold.io.folders.loading import Loaded, Origin, load_folder
 from vocabfold.io.folders.saving import saving
-
-_SETTINGS: dict[str, tuple[type, ...]] = {
-    "aim": (str,),
-    "method": (str,),
-    "allocation": (str,),
-    "budget": (int, str),
-    "smoothing": (int, float, str),
-    "min_count": (int,),
-    "dedicated_min": (int,),
-    "dedicated_from": (int, float, NoneType),
-    "shared_ids": (int,),
-    "unseen": (str,),
-    "epsilon": (float,),
-    "shards": (int,),
-    "seed": (int,),
-}
 
 _AUTOMATIC = ("budget", "smoothing")  # settings whose only text is "auto"
 
@@ -120,7 +105,7 @@ def _book(loaded: Loaded, limit: int | None) -> Codebook:
     }
     hashes = {entry["name"]: _text(entry["rows_sha256"]) for entry in header["columns"]}
     settings = {
-        name: _typed(header["settings"][_key(name)], _key(name), *kinds) for name, kinds in _SETTINGS.items()
+        name: _typed(header["settings"][_key(name)], _key(name), *kinds) for name, kinds in NOTED.items()
     }
     _require(settings["unseen"] in UNSEEN, "unseen")
     _require(all(settings[key] == "auto" or type(settings[key]) is not str for key in _AUTOMATIC), "settings")

@@ -120,7 +120,7 @@ def count(
             features = [name for name in CRITEO_NAMES if name.startswith("C") and name not in left_out]
     folds, fold_seed = checks.at_least("folds", folds, 0), checks.at_least("fold_seed", fold_seed, 0)
     if folds == 1 or folds > MAX_FOLDS:
-        raise InputError(f"folds must be 0 (none) or between 2 and {MAX_FOLDS:,}, got {folds:,}.")
+        raise InputError(f"must be 0 (none) or between 2 and {MAX_FOLDS:,}, got {folds:,}.", argument="folds")
     roles = {"label": label, "weight": weight, "fold_column": fold_column}
     _check_roles(roles)
     features = _names("features", features)
@@ -174,7 +174,7 @@ def count(
 
 def _check_roles(roles: dict[str, str | None]) -> None:
     if roles["label"] is None:
-        raise InputError("label is missing: name the column that holds it.")
+        raise InputError("is missing: name the column that holds it.", argument="label")
     for role, name in roles.items():
         if name is not None and not isinstance(name, str):
             raise InputError(f"{role} must be the name of a column, got {type(name).__name__}.")

@@ -229,3 +229,10 @@ def _common_kind(name: str, mine: Mapping[str, str], theirs: Mapping[str, str]) 
             "would not meet; read it with one type on both."
         )
     return kinds.pop()
+
+
+def not_counts(given: object) -> InputError:
+    """Say that something else was given where counts are needed."""
+    return InputError(
+        f"must come from vf.count or vf.load_counts, got {type(given).__name__}.", argument="counts"
+    )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.counts.units import FRACTIONS, MAX_UNITS
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster
 from vocabfold.io.rows.source import Rows
@@ -148,7 +148,7 @@ def _classes(groups: list[Row], n_values: int, label: str, data_name: str, drop_
     if n_missing and not drop_null_labels:
         raise InputError(
             f"label {label!r} is missing in {number(n_missing, 'row')}; fill them in, or leave them out with "
-            "drop_null_labels=True."
+            f"{argument('drop_null_labels', True)}."
         )
     if not classes:
         raise InputError(f"{data_name} has no rows" + (f" with a label in {label!r}." if n_missing else "."))
@@ -171,15 +171,18 @@ def _positive(classes: list[Row], label: str, kind: str, positive: Any) -> Any:
     if positive is None:
         if not all(value in (0, 1) for value in values):
             raise InputError(
-                f"label {label!r} has the values {shown}; say which one is positive, with positive=."
+                f"label {label!r} has the values {shown}; say which one is positive, with "
+                f"{argument('positive', ...)}."
             )
         return next((value for value in values if value == 1), 1)
     if not isinstance(positive, str | numbers.Number | np.generic | datetime.date):
-        raise InputError(f"positive must be a value of the label, got {type(positive).__name__}.")
+        raise InputError(f"must be a value of the label, got {type(positive).__name__}.", argument="positive")
     named = _text(_converted(positive, kind))
     found = [value for value in values if _text(value) == named]
     if not found and len(values) == 2:
-        raise InputError(f"label {label!r} has the values {shown}, and none of them is positive={positive!r}.")
+        raise InputError(
+            f"label {label!r} has the values {shown}, and none of them is {argument('positive', positive)}."
+        )
     return found[0] if found else _converted(positive, kind)
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
-from vocabfold.counts.counts import Counts
+from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.target import dealt
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support.kernels import kernel
 
@@ -127,15 +127,16 @@ class Folds:
     def of(cls, book: Codebook, counts: Counts, column: str | None, memory_limit: int | None) -> Folds:
         """Return the folds of the counts that a codebook was fitted on."""
         if not isinstance(counts, Counts):
-            raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
+            raise not_counts(counts)
         if not counts.folds:
             raise InputError(
-                "the counts have no folds: count the rows with folds=5, say, and fit these counts."
+                f"the counts have no folds: count the rows with {argument('folds', 5)}, say, and fit these "
+                "counts."
             )
         if column is not None and counts.fold_column is None:
             raise InputError(
                 f"fold_column is {column!r}, but the rows were dealt to folds by their number when they were "
-                "counted; count them with that fold_column, or leave it out."
+                f"counted; count them with that {argument('fold_column')}, or leave it out."
             )
         same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
         if not same or not set(book.features) <= set(counts.features):
@@ -148,7 +149,7 @@ class Folds:
             raise InputError(
                 f"{place} is not what was counted in one go, and rows were dealt to folds by their number: "
                 "give the rows as they were counted, each day or shard on its own, or count them with a "
-                "fold_column."
+                f"{argument('fold_column')}."
             )
 
     def of_rows(self, first: int, n_rows: int, column: pa.Array | None) -> Ids:

@@ -22,7 +22,7 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import Encoder, Ids, check_kinds, check_values, loaded
 from vocabfold.encoding.plan import Plan
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.rows import destinations, files, streams, writing
 from vocabfold.io.rows.source import Source, source
@@ -101,7 +101,7 @@ def _check_room(book: Codebook, engine: Engine) -> None:
             raise InputError(
                 f"column {name!r} of the codebook has {column.n_values:,} values, which need about "
                 f"{needed / 1e9:.3g} GB in memory, and the limit is {memory_limit / 1e9:.3g} GB; raise "
-                "memory_limit."
+                f"{argument('memory_limit')}."
             )
 
 

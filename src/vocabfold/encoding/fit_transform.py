@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.settings import FitSettings
 from vocabfold.counts.counting import count
 from vocabfold.encoding.transform import transform
 from vocabfold.errors import InputError
-from vocabfold.fitting.fitting import fit
-from vocabfold.fitting.settings import check_options, check_training
+from vocabfold.fitting.fitting import fit_counts
 from vocabfold.io.engines import spark
 from vocabfold.io.rows import files, frames
 from vocabfold.io.rows.destinations import check_out
@@ -72,10 +72,10 @@ def fit_transform(
         As for `Codebook.transform`.
     features, exclude, positive, weight, drop_null_labels, preset, memory_limit
         As for `count`.
-    aim, method, allocation, smoothing, dedicated_min, shared_ids, unseen, epsilon, shards, seed
+    aim, ..., seed
         As for `fit`.
     min_count : int, optional
-        As for `fit`; by default 1, which pools none: no id knows the label of its row anyway.
+        As for `fit`; by default 1, as no id leaks the label of its row anyway.
 
     Returns
     -------
@@ -100,23 +100,8 @@ def fit_transform(
     >>> encoded.schema.types
     [DataType(int32), DataType(int64)]
     """
-    if budget is None:
-        raise InputError("budget is missing: give a number of ids, or 'auto'.")
-    options: dict[str, Any] = {
-        "aim": aim,
-        "method": method,
-        "allocation": allocation,
-        "smoothing": smoothing,
-        "min_count": 1 if min_count is None else min_count,
-        "dedicated_min": dedicated_min,
-        "shared_ids": shared_ids,
-        "unseen": unseen,
-        "epsilon": epsilon,
-        "shards": shards,
-        "seed": seed,
-    }
-    check_options(budget, **options)
-    check_training(unseen, options["min_count"], method)
+    settings = FitSettings.of(locals(), min_count=1)
+    settings.check_training()
     if fold_column is None:
         checks.at_least("folds", folds, 2)
     is_spark = spark.is_frame(data)
@@ -149,7 +134,7 @@ def fit_transform(
         fold_column=fold_column,
         memory_limit=memory_limit,
     )
-    book = fit(counts, budget, **options)
+    book = fit_counts(counts, settings)
     encoded = transform(
         book,
         data,

@@ -10,9 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from vocabfold.codebook.codebook import BLIND, Codebook
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.settings import BLIND
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import DIGEST, AnyIndex, AnyStore, offsets
+from vocabfold.errors import VocabfoldWarning, either
 from vocabfold.io.rows import frames, writing
 
 OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
@@ -85,13 +87,18 @@ class Plan:
 
     def check_rows(self, known: tuple[str, ...], place: str) -> None:
         """Warn of rows that the codebook was fitted on; or refuse those that were dealt to folds otherwise."""
+        training = either(
+            "fit_transform, or transform(..., counts=) with counts by fold,",
+            "'vocabfold fit --train-out', or 'vocabfold transform --counts' with counts by fold,",
+        )
         if self.folds:
             self.folds.check(known, place)
         elif self.book.settings["method"] not in BLIND and self.book.knows(known):
             warnings.warn(
-                f"{place} seems to be what the codebook was fitted on: its ids tell the labels of these rows, "
-                "and a model that is trained on them trusts rare values too much; use fit_transform, or "
-                "transform(..., counts=) with counts by fold, or fit on older rows.",
+                VocabfoldWarning(
+                    f"{place} looks like the rows that the codebook was fitted on: their ids leak their labels "
+                    f"through infrequent values. Use {training} for training, or fit on older rows."
+                ),
                 stacklevel=5,
             )
 
@@ -107,8 +114,11 @@ class Plan:
             and strange.get(name, 0) > _MANY_STRANGE * n_rows
         ):
             warnings.warn(
-                f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that was not "
-                "counted in their fold: unless these have no label, or no weight, they are other rows or their "
-                "folds have changed, and ids tell labels; give the rows and folds as they were counted.",
+                VocabfoldWarning(
+                    f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that was "
+                    "not counted in their fold. Unless these have no label, or no weight, they are other rows, "
+                    "or their folds have changed, and ids leak labels: give the rows and folds as they were "
+                    "counted."
+                ),
                 stacklevel=5,
             )

@@ -17,7 +17,7 @@ from vocabfold.encoding.files import encode_files
 from vocabfold.encoding.frames import encode_frame
 from vocabfold.encoding.plan import Plan
 from vocabfold.encoding.spark import encode_spark_frame
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import parse_memory
 from vocabfold.io.engines.spark import is_frame
 from vocabfold.io.rows import destinations
@@ -52,7 +52,10 @@ def transform(
     if counts is not None:
         folds = Folds.of(book, counts, fold_column, limit)
     elif fold_column is not None:
-        raise InputError("fold_column is for the rows of counts with folds; give these as counts=.")
+        raise InputError(
+            f"is for the rows of counts with folds; give these with {argument('counts', ...)}.",
+            argument="fold_column",
+        )
     plan = Plan.of(
         book,
         offset_ids=offset_ids,

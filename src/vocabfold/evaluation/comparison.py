@@ -22,8 +22,9 @@ from vocabfold.errors import InputError
 from vocabfold.evaluation.time_limit import stoppable
 from vocabfold.evaluation.trials import Column, Outcome, Task, Trials
 from vocabfold.fitting.pairs import EXACT_BITS
-from vocabfold.folding.allocation import ALLOCATIONS, METHODS, NOT_JOINT, Tuning
+from vocabfold.folding.allocation import Tuning
 from vocabfold.folding.api import check_columns
+from vocabfold.folding.methods import ALLOCATIONS, METHODS, NOT_JOINT
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support import checks
 from vocabfold.support.progress import track
@@ -304,10 +305,10 @@ def check_options(
 ) -> tuple[list[Task], Tuning]:
     """Return what is to be tried; whatever cannot be is refused before anything is counted."""
     if time_limit is not None and not (_is_number(time_limit) and 0 < float(time_limit) < math.inf):
-        raise InputError(f"time_limit must be a number of seconds above 0, got {time_limit!r}.")
+        raise InputError(f"must be a number of seconds above 0, got {time_limit!r}.", argument="time_limit")
     sizes = [checks.at_least("budgets", size, 1) for size in _several(budgets)]
     if max(sizes, default=0) > _MOST_IDS:
-        raise InputError(f"budgets must be at most {_MOST_IDS:,}, got {max(sizes):,}.")
+        raise InputError(f"must be at most {_MOST_IDS:,}, got {max(sizes):,}.", argument="budgets")
     chosen = DEFAULT_METHODS if methods is None else _several(methods)
     splits = None if allocations is None else _several(allocations)
     for what, given in (("budgets", sizes), ("methods", chosen), ("allocations", splits)):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +20,17 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import gained, ids_by_rate, other_counts, others, told_by_rest
 from vocabfold.codebook.queries import alike_in_folds
+from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
-from vocabfold.counts.counts import Counts
+from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.errors import InputError
 from vocabfold.evaluation.held_out import hedged, judge
 from vocabfold.fitting.at_budget import Solved, pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
-from vocabfold.fitting.fitting import fit
+from vocabfold.fitting.fitting import fit_counts
 from vocabfold.fitting.pairs import Pairs
-from vocabfold.fitting.settings import check_options
 from vocabfold.fitting.split import Split
-from vocabfold.folding.allocation import BY_VALUE
+from vocabfold.folding.methods import BY_VALUE
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support import notes
 from vocabfold.support.progress import track
@@ -91,15 +90,14 @@ def spaced(least: int, chosen: int, most: int, n: int) -> list[int]:
 def check_counts(book: Codebook, counts: Counts) -> None:
     """Refuse counts that the codebook was certainly not fitted on."""
     if not isinstance(counts, Counts):
-        raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
+        raise not_counts(counts)
     of_book = book.label, book.positive, book.units_per_row, book.neg, book.pos, book.features
     of_counts = counts.label, counts.positive, counts.units_per_row, counts.neg, counts.pos, counts.features
     if of_book != of_counts:
         raise other_counts()
-    settings = _settings(book, book.budget)
-    check_options(settings.pop("budget"), **settings)  # a header may say anything
+    _settings(book, book.budget)  # a header may say anything
     if book.budget > _LARGEST:
-        raise InputError(f"budget must be at most {_LARGEST:,} to try others, got {book.budget:,}.")
+        raise InputError(f"must be at most {_LARGEST:,} to try others, got {book.budget:,}.", argument="budget")
 
 
 def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
@@ -119,18 +117,17 @@ def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
     return spaced(least, chosen, most, n_steps)
 
 
-def _settings(book: Codebook, budget: int) -> dict[str, Any]:
-    """Return the settings of the codebook at a budget, as `fit` takes them; its own may be automatic."""
-    given = {name: value for name, value in book.settings.items() if name != "dedicated_from"}  # which follows
-    return given if budget == book.budget else given | {"budget": budget}
+def _settings(book: Codebook, budget: int) -> FitSettings:
+    """Return the settings of the codebook at a budget; its own may be automatic."""
+    settings = FitSettings.of(book.settings)
+    return settings if budget == book.budget else replace(settings, budget=budget)
 
 
 def _fit_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: int) -> list[Step]:
     """Return what each budget gives, by fitting and judging."""
     steps = []
     for budget in map(int, track([*map(str, _budgets(book, book.n_values, n_steps))], "trying budgets")):
-        settings = _settings(book, budget)
-        found = fit(counts, settings.pop("budget"), **settings)
+        found = fit_counts(counts, _settings(book, budget))
         judged = None if new_rows is None else judge(found, new_rows, "")
         held_out = None if judged is None else {name: one.gain for name, one in judged.items()}
         steps.append(Step(budget, found.columns, held_out))
@@ -141,7 +138,7 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
     """Return what each budget gives, by sums over values with equal counts."""
     steps: list[Step] = []
     with Engine(counts.memory_limit) as engine:
-        pairs = pairs_of(engine, counts, book.settings)
+        pairs = pairs_of(engine, counts, _settings(book, book.budget))
         if any(
             _pooled(pairs[name]) != (column.n_values, column.n_rare) for name, column in book.columns.items()
         ):

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from vocabfold.errors import InputError
 from vocabfold.folding import information
-from vocabfold.folding.allocation import BY_VALUE, Tuning
+from vocabfold.folding.allocation import Tuning
 from vocabfold.folding.by_rate import find_cuts
 from vocabfold.folding.by_value import find_groups, group
 from vocabfold.folding.curve import Curve, order
+from vocabfold.folding.methods import BY_VALUE
 from vocabfold.folding.solve import exact
 from vocabfold.support import notes
 

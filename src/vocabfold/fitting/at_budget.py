@@ -10,18 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.settings import AUTO, FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
 from vocabfold.fitting.by_rate import Frequent, build_rates
 from vocabfold.fitting.by_value import build_values
 from vocabfold.fitting.pairs import Pairs
-from vocabfold.fitting.settings import AUTO
 from vocabfold.fitting.split import Split, split
-from vocabfold.folding.allocation import BY_VALUE
 from vocabfold.folding.curve import Curve
+from vocabfold.folding.methods import BY_VALUE
 from vocabfold.folding.results import Fold
 from vocabfold.io.engines.duckdb import Engine
 
@@ -36,26 +35,26 @@ class Solved:
     gap: float
 
 
-def pairs_of(engine: Engine, counts: Counts, settings: Mapping[str, Any]) -> dict[str, Pairs]:
+def pairs_of(engine: Engine, counts: Counts, settings: FitSettings) -> dict[str, Pairs]:
     """Return the pairs of all columns."""
-    min_count, smoothing = settings["min_count"], settings["smoothing"]
+    min_count, smoothing = settings.min_count, settings.smoothing
     return {name: Pairs.of(counts, table, min_count, smoothing) for name, table in counts.pairs(engine)}
 
 
 def solve(
-    engine: Engine, counts: Counts, pairs: Mapping[str, Pairs], settings: Mapping[str, Any], frequent: Frequent
+    engine: Engine, counts: Counts, pairs: Mapping[str, Pairs], settings: FitSettings, frequent: Frequent
 ) -> Solved:
     """Fold all columns as the settings of a codebook say."""
-    is_own, budget = settings["unseen"] == "own", settings["budget"]
-    if settings["aim"] == "model":
-        least = max(settings["dedicated_min"], settings["min_count"])
+    is_own, budget = settings.unseen == "own", settings.budget
+    if settings.aim == "model":
+        least = max(settings.dedicated_min, settings.min_count)
         n_ids = None if budget == AUTO else int(budget)
-        ids = split(pairs, n_ids, least, settings["shared_ids"], is_own)
+        ids = split(pairs, n_ids, least, settings.shared_ids, is_own)
     else:
         ids = Split.of_information(int(budget) - is_own * len(pairs), is_own)
     curves = _curves(pairs, ids)
     folds: Mapping[str, Fold] = {}
-    if settings["method"] in BY_VALUE:
+    if settings.method in BY_VALUE:
         built, gap = build_values(engine, counts, pairs, curves, ids, settings)
     else:
         built, folds, gap = build_rates(engine, counts, pairs, curves, ids, settings, frequent)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
+from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
 from vocabfold.fitting.assemble import build
@@ -54,13 +54,13 @@ def build_rates(
     pairs: Mapping[str, Pairs],
     curves: Mapping[str, Curve],
     ids: Split,
-    settings: Mapping[str, Any],
+    settings: FitSettings,
     frequent: Frequent,
 ) -> tuple[dict[str, Built], dict[str, Fold], float]:
     """Build all columns; also return the folds of the curves, and by how much they could be better in all."""
     cut_shards = _SHARDS[counts.engine](counts, pairs, ids, curves)
-    tuning = Tuning(settings["epsilon"], settings["shards"], settings["seed"], cut_shards)
-    folds, gap = _fold(pairs, curves, ids, settings["method"], settings["allocation"], tuning)
+    tuning = Tuning(settings.epsilon, settings.shards, settings.seed, cut_shards)
+    folds, gap = _fold(pairs, curves, ids, settings.method, settings.allocation, tuning)
     private = frequent.at_least(engine, ids.least) if ids.has_dedicated else _nothing(counts)
     built = {
         name: build(
@@ -70,7 +70,7 @@ def build_rates(
             folds.get(name),
             private[name],
             is_apart=ids.is_apart,
-            is_last=settings["unseen"] == "own",
+            is_last=settings.unseen == "own",
         )
         for name, of_column in pairs.items()
     }

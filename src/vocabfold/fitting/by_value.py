@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Buckets, Built
 from vocabfold.counts.counts import Counts
 from vocabfold.fitting.assemble import build
@@ -39,7 +39,7 @@ def build_values(
     pairs: Mapping[str, Pairs],
     curves: Mapping[str, Curve],
     ids: Split,
-    settings: Mapping[str, Any],
+    settings: FitSettings,
 ) -> tuple[dict[str, Built], float]:
     """Build all columns; also return by how much they could be better in all.
 
@@ -47,8 +47,8 @@ def build_values(
     apart, are one value more.
     """
     assert ids.n_shared is not None
-    budget, method, is_apart = ids.n_shared, settings["method"], ids.is_apart
-    sizes = _sizes(pairs, curves, budget, method, settings["allocation"], is_apart)
+    budget, method, is_apart = ids.n_shared, settings.method, ids.is_apart
+    sizes = _sizes(pairs, curves, budget, method, settings.allocation, is_apart)
     mass = next(iter(pairs.values())).mass  # of all rows, in any column
     built, losses = {}, []
     for name in track(list(pairs), "choosing", engine.progress):

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.out_of_fold import gain
+from vocabfold.codebook.settings import AUTO, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
-from vocabfold.counts.counts import Counts
+from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import in_rows
 from vocabfold.errors import InputError
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
-from vocabfold.fitting.settings import AUTO, check_options, defaults_of
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
 from vocabfold.support import checks
@@ -97,43 +97,15 @@ def fit(
     >>> book.ids("site", ["a", "b", "unknown"])
     array([1, 0, 1], dtype=int32)
     """
+    return fit_counts(counts, FitSettings.of(locals()))
+
+
+def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
+    """Fold all columns of the counts, and return the codebook; see `fit`."""
     if not isinstance(counts, Counts):
-        raise InputError(f"counts must come from vf.count or vf.load_counts, got {type(counts).__name__}.")
-    check_options(
-        budget,
-        aim=aim,
-        method=method,
-        allocation=allocation,
-        smoothing=smoothing,
-        min_count=min_count,
-        dedicated_min=dedicated_min,
-        shared_ids=shared_ids,
-        unseen=unseen,
-        epsilon=epsilon,
-        shards=shards,
-        seed=seed,
-    )
-    _check_counts(counts, budget, unseen)
-    is_model, defaults = aim == "model", defaults_of(aim)
-    if smoothing is None:
-        smoothing = defaults["smoothing"]
-    if min_count is None:
-        min_count = defaults["min_count"]
-    settings = {
-        "aim": aim,
-        "method": method,
-        "allocation": allocation,
-        "budget": budget if budget == AUTO else int(budget),
-        "smoothing": smoothing if smoothing in (AUTO, 0) else float(smoothing),
-        "min_count": int(min_count),
-        "dedicated_min": int(dedicated_min),
-        "dedicated_from": None,  # rows: as the budget allows
-        "shared_ids": int(shared_ids),
-        "unseen": unseen,
-        "epsilon": float(epsilon),
-        "shards": int(shards),
-        "seed": int(seed),
-    }
+        raise not_counts(counts)
+    _check_counts(counts, settings.budget, settings.unseen)
+    is_model = settings.aim == "model"
     with Engine(counts.memory_limit) as engine:
         pairs = pairs_of(engine, counts, settings)
         solved = solve(engine, counts, pairs, settings, Frequent(counts))
@@ -150,7 +122,7 @@ def fit(
         columns=columns,
         gap=None if is_model else solved.gap,
         bound=None if is_model else solved.kept + solved.gap,
-        settings=settings | {"dedicated_from": dedicated_from},
+        settings=settings.noted(dedicated_from),
         label=counts.label,
         positive=counts.positive,
         units_per_row=counts.units_per_row,
@@ -171,7 +143,7 @@ def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
     if unseen == "own":
         least, why = 2 * n_columns, " (two ids per column with unseen='own')"
     if budget != AUTO:
-        checks.at_least("budget", budget, least, why)  # type: ignore[arg-type]
+        checks.at_least("budget", budget, least, why)
     for side, name in ((counts.neg, "negative"), (counts.pos, "positive")):
         if not side:
             raise InputError(

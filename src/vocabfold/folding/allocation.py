@@ -8,13 +8,13 @@ proportion to I(X;C)) split the budget beforehand; what a column cannot use goes
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.errors import InputError
 from vocabfold.folding.curve import Curve
+from vocabfold.folding.methods import BY_GAIN, check_epsilon
 from vocabfold.folding.solve import baselines, dynamic
 from vocabfold.folding.solve.cut_tree import Gains
 from vocabfold.folding.solve.greedy import greedy, stochastic
@@ -35,15 +35,8 @@ _OF_SIZE: dict[str, Callable[[Curve, int], Cuts]] = {
     "bucketing": baselines.bucketing,
 }
 SCORES: dict[str, Score] = {"frequency": baselines.frequency, "selection": baselines.selection}
-OPTIMAL = ("exact", "dynamic")
-BY_GAIN = ("greedy", "stochastic", "threshold", "agglomerative")
-BY_VALUE = (*SCORES, "hashing")
-METHODS = tuple(dict.fromkeys((*OPTIMAL, *BY_GAIN, *_OF_SIZE, *BY_VALUE)))
-NOT_JOINT = tuple(method for method in METHODS if method not in (*OPTIMAL, *BY_GAIN, *SCORES))
-ALLOCATIONS = ("joint", "uniform", "information")
 _OF_BUCKETS = ("bucketing", "hashing")  # which may use any number of them, empty or not
 _MOST_BUCKETS = 2**40  # more would hold no more
-_LEAST_EPSILON = 1e-9  # by which thresholds can be seen to fall
 
 
 @dataclass(frozen=True)
@@ -56,11 +49,7 @@ class Tuning:
     cut_shards: CutShards = threshold
 
     def __post_init__(self) -> None:
-        is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
-        if not (is_number and _LEAST_EPSILON <= self.epsilon < 1):
-            raise InputError(
-                f"epsilon must be a number below 1, and {_LEAST_EPSILON} at least, got {self.epsilon!r}."
-            )
+        check_epsilon("epsilon", self.epsilon)
         checks.at_least("shards", self.shards, 1)
         checks.at_least("seed", self.seed, 0)
 
@@ -94,17 +83,6 @@ class Tuning:
                 "good the result is; give fewer shards.",
                 stacklevel=6,
             )
-
-
-def check_method(method: str, allocation: str) -> None:
-    """Refuse a method or an allocation that does not exist, or not together."""
-    checks.choice("method", method, METHODS)
-    checks.choice("allocation", allocation, ALLOCATIONS)
-    if allocation == "joint" and method in NOT_JOINT:
-        raise InputError(
-            f"method {method!r} has no joint allocation, as it does not tell what one more id is worth; give "
-            "allocation='uniform' or allocation='information'."
-        )
 
 
 def joint_cuts(

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vocabfold.errors import InputError
-from vocabfold.folding.allocation import BY_VALUE, METHODS, Tuning, check_method
+from vocabfold.folding import arrays
+from vocabfold.folding.allocation import Tuning
 from vocabfold.folding.by_rate import fold_curves
 from vocabfold.folding.by_value import fold_values
 from vocabfold.folding.curve import order
+from vocabfold.folding.methods import BY_VALUE, METHODS, check_method
 from vocabfold.folding.results import Fold, FoldTable
 from vocabfold.folding.solve import exact
 from vocabfold.support import checks
@@ -93,8 +95,10 @@ def fold(
     tuning = Tuning(epsilon, shards, seed)
     size = checks.at_least("size", size, 1)
     if method == "threshold" and shards > size:
-        raise InputError(f"shards must be at most the size, {size:,} ids, got {shards:,}; give fewer shards.")
-    counts = checks.counts(neg, pos)
+        raise InputError(
+            f"must be at most the size, {size:,} ids, got {shards:,}; give fewer shards.", argument="shards"
+        )
+    counts = arrays.counts(neg, pos)
     if method in BY_VALUE:
         return fold_values([counts], [order(*counts)], size, method, "uniform")[0][0]
     return fold_curves([order(*counts)], size, method, "uniform", tuning)[0][0]
@@ -208,7 +212,7 @@ def curve(
         max_size = checks.at_least("max_size", max_size, 1)
         if max_size > _MAX_SIZES:
             raise InputError(f"max_size must be at most {_MAX_SIZES:,}, got {max_size:,}.")
-    ordered = order(*checks.counts(neg, pos))
+    ordered = order(*arrays.counts(neg, pos))
     last = min(ordered.n_rates, _MAX_CURVE) if max_size is None else max_size
     informations = ordered.total - exact.least_losses(ordered, last)
     informations[0] = 0.0  # one id tells nothing, not even by rounding
@@ -225,7 +229,7 @@ def check_columns(
     counts, problems = {}, []
     for name, pair in columns.items():
         try:
-            counts[name] = checks.pair(pair)
+            counts[name] = arrays.pair(pair)
         except InputError as error:
             problems.append(f"column {name!r}: {error}")
     if len(problems) > _MAX_SHOWN:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabfold.folding import information
-from vocabfold.folding.allocation import OPTIMAL, Tuning, cuts_of_size, joint_cuts, share
+from vocabfold.folding.allocation import Tuning, cuts_of_size, joint_cuts, share
 from vocabfold.folding.curve import Curve
+from vocabfold.folding.methods import OPTIMAL
 from vocabfold.folding.results import Fold
 from vocabfold.folding.solve import exact
 

@@ -18,7 +18,8 @@ from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.queries import groups_of
 from vocabfold.errors import printable
 from vocabfold.evaluation.held_out import interval
-from vocabfold.folding.allocation import BY_VALUE, share
+from vocabfold.folding.allocation import share
+from vocabfold.folding.methods import BY_VALUE
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support.progress import track
 

@@ -11,7 +11,6 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,12 @@ from numpy.typing import NDArray
 import vocabfold
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
-from vocabfold.errors import printable
+from vocabfold.codebook.settings import OPTIONS, default_of
+from vocabfold.errors import flag, printable
 from vocabfold.evaluation.comparison import Comparison
 from vocabfold.evaluation.held_out import interval
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
 from vocabfold.evaluation.sweep import Step
-from vocabfold.fitting.fitting import fit
-from vocabfold.fitting.settings import defaults_of
 from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
 from vocabfold.support.checks import number
@@ -122,12 +120,10 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
 
 def _commands(book: Codebook) -> Json:
     """Return the commands that count such rows, and that fit such counts at another budget."""
-    defaults = {name: option.default for name, option in signature(fit).parameters.items()}
-    defaults |= defaults_of(book.settings["aim"])
     given = "".join(
-        f" --{name.replace('_', '-')} {shlex.quote(str(value))}"
-        for name, value in book.settings.items()
-        if name in defaults and name != "budget" and value != defaults[name]
+        f" {flag(name)} {shlex.quote(str(book.settings[name]))}"
+        for name in OPTIONS
+        if name != "budget" and book.settings[name] != default_of(name, book.settings["aim"])
     )
     names = io.StringIO()
     csv.writer(names, lineterminator="").writerow(book.features)

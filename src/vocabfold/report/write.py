@@ -41,15 +41,17 @@ def write_report(
     file = _check_places(path, pictures_to, overwrite)
     check_libraries()
     if steps is not None and checks.at_least("steps", steps, 3) > MOST_STEPS:
-        raise InputError(f"steps must be at most {MOST_STEPS}, got {steps:,}.")
+        raise InputError(f"must be at most {MOST_STEPS}, got {steps:,}.", argument="steps")
     if counts is not None:
         check_counts(book, counts)
     elif steps is not None:
-        raise InputError("steps is for other budgets, which need the counts: give these, too, or leave it out.")
+        raise InputError(
+            "is for other budgets, which need the counts: give these, too, or leave it out.", argument="steps"
+        )
     given = (name for name, value in of_rows.items() if not (value is None or value is False))
     unused = next((name for name in given if name != "memory_limit"), None)
     if heldout is None and unused:
-        raise InputError(f"{unused} is for held-out rows; give these, too, or leave it out.")
+        raise InputError("is for held-out rows; give these, too, or leave it out.", argument=unused)
     compared = compare if isinstance(compare, Comparison) or compare is None else read_comparison(compare)
     if compared is not None:
         _check_comparison(book, compared)

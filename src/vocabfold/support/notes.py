@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from vocabfold.errors import VocabfoldWarning
+
 _taken: ContextVar[list[str] | None] = ContextVar("taken", default=None)
 
 
@@ -15,7 +17,7 @@ def warn(text: str, stacklevel: int) -> None:
     """Warn, or add to the notes that are taken in this thread."""
     notes = _taken.get()
     if notes is None:
-        warnings.warn(text, stacklevel=stacklevel + 1)
+        warnings.warn(VocabfoldWarning(text), stacklevel=stacklevel + 1)
     else:
         notes.append(text)
 

@@ -14,7 +14,7 @@ from support.terminal import FOLD, bad, ok
 from vocabfold.interfaces.cli import options
 
 
-@pytest.mark.filterwarnings("default:.*seems to be what the codebook was fitted on")
+@pytest.mark.filterwarnings("default:.*looks like the rows that the codebook was fitted on")
 def test_from_rows_to_ids(vocabfold, rows):
     out = ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
     assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "nats", "kept", "loss"]
@@ -29,9 +29,9 @@ def test_from_rows_to_ids(vocabfold, rows):
     code, _, err = vocabfold("transform", "book", "*day.parquet", "-o", "each/", "--only-ids", "--offset-ids")
     assert code == 0
     assert err == (
-        "warning: monday.parquet and 1 more seems to be what the codebook was fitted on: its ids tell the "
-        "labels of these rows, and a model that is trained on them trusts rare values too much; use 'vocabfold "
-        "fit --train-out', or 'vocabfold transform --counts' with counts by fold, or fit on older rows.\n"
+        "warning: monday.parquet and 1 more looks like the rows that the codebook was fitted on: their ids "
+        "leak their labels through infrequent values. Use 'vocabfold fit --train-out', or 'vocabfold transform "
+        "--counts' with counts by fold, for training, or fit on older rows.\n"
     )
     assert sorted(path.name for path in Path("each").iterdir()) == rows
     assert pq.read_table("each/tuesday.parquet").schema.names == ["site", "zip"]

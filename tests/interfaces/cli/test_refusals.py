@@ -73,8 +73,8 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "selection", "-o", "b"],
-            "method 'selection' does not fold by rate, which --aim model does with rare values; give --aim "
-            "information.",
+            "method 'selection' does not fold by rate, as --aim model does with infrequent values; give "
+            "--aim information.",
         ),
         (
             ["fit", "monday.parquet", "-b", "auto", "--method", "greedy", "-o", "b"],

@@ -162,7 +162,7 @@ def test_options_that_cannot_be_used(options, message):
             {"cv": GroupKFold(3)},
             "^cv must be a number of folds, a splitter without groups, or a list of splits",
         ),
-        ({"unseen": "error", "min_count": 2}, "^unseen='error' refuses pooled values"),
+        ({"unseen": "error", "min_count": 2}, "^unseen='error' refuses rare values"),
     ],
 )
 def test_folds_that_cannot_be_used(options, message):
@@ -220,7 +220,7 @@ def test_training_rows_are_known_again():
         compressor.transform(X[:-1])
         compressor.transform(X[::-1])
     for same in (X, pl.from_pandas(X), pa.table(X)):
-        with pytest.warns(UserWarning, match=rf"^{SAME_ROWS}.*train on fit_transform\(X, y\)") as caught:
+        with pytest.warns(UserWarning, match=rf"^{SAME_ROWS}.*Use fit_transform\(X, y\)") as caught:
             compressor.transform(same)
         assert caught[0].filename == __file__
     pipeline = make_pipeline(VocabularyCompressor(60), StandardScaler())

@@ -16,7 +16,6 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.counts.counts import Counts
 from vocabfold.errors import InputError, printable
 from vocabfold.folding.printing import share_kept, shown_gap
-from vocabfold.interfaces.cli.options import in_options
 from vocabfold.io.engines.kinds import KINDS, from_text
 from vocabfold.support.checks import number
 from vocabfold.support.wording import aligned
@@ -213,7 +212,7 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
         f"\n{number(found.rows, 'row')}, {rates}; in nats per row, and summed over the columns in the last line"
     )
     for text in found.warnings:
-        sys.stderr.write(f"warning: {printable(in_options(text))}\n")
+        sys.stderr.write(f"warning: {printable(text)}\n")
     if problem:
         sys.stderr.write(f"failed: {problem}.\n")
     return not problem
@@ -250,7 +249,7 @@ def report(path: str, pictures: str | None, summary: dict[str, Any], as_json: bo
         if name in found:
             line(printable(f"{found[name]}."))
     for text in summary["trust"]["warnings"] if summary["trust"] else ():
-        sys.stderr.write(f"warning: {printable(in_options(text))}\n")
+        sys.stderr.write(f"warning: {printable(text)}\n")
     if pictures is not None:
         line(f"plots -> {printable(pictures)}")
     line(f"report -> {printable(path)} (open it in a browser)")

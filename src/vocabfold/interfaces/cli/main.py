@@ -16,10 +16,9 @@ from typing import NoReturn
 
 import typer
 
-from vocabfold.errors import VocabfoldError, printable
+from vocabfold.errors import VocabfoldError, VocabfoldWarning, in_shell, printable
 from vocabfold.interfaces.cli.app import DEBUG
 from vocabfold.interfaces.cli.commands import app
-from vocabfold.interfaces.cli.options import in_options
 from vocabfold.support import progress
 
 _INTERRUPTED = 130  # what typer returns after Ctrl-C
@@ -44,7 +43,7 @@ def main() -> None:
         if os.environ.get(DEBUG):
             traceback.print_exc()
         if isinstance(error, VocabfoldError):
-            _fail(in_options(str(error)), 2)
+            _fail(error.said(in_shell), 2)
         if hasattr(error, "format_message"):  # a wrong option or argument
             message = error.format_message()
             _fail(message if message.endswith((".", "?", ")")) else f"{message}.", 2)
@@ -56,8 +55,8 @@ def main() -> None:
 
 def _warn(message: Warning | str, *_: object) -> None:
     """Print a warning of the library in one line; one of another library is not for users."""
-    if isinstance(message, UserWarning):
-        sys.stderr.write(f"warning: {printable(in_options(str(message)))}\n")
+    if isinstance(message, VocabfoldWarning):
+        sys.stderr.write(f"warning: {printable(message.said(in_shell))}\n")
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -1,50 +1,26 @@
-"""The words of the command line: options that several verbs share, and how names and budgets are read."""
+"""The words of the command line: options that several verbs share, and how names and budgets are read.
+
+The flags of `fit`, such as `--budget`, are made from `codebook/settings.py`."""
 
 from __future__ import annotations
 
 import csv
+import functools
+import inspect
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from reprlib import repr as short
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from vocabfold.errors import InputError
+from vocabfold.codebook.settings import AUTO, OPTIONS
+from vocabfold.errors import InputError, flag
 
-_OPTIONS = {  # what messages of the library call an option
-    "label is missing": "--label is missing",
-    "drop_null_labels=True": "--drop-null-labels",
-    "with positive=.": "with --positive.",
-    "label is for held-out rows": "--label is for held-out rows",
-    "raise memory_limit": "raise --memory",
-    "memory_limit must be": "--memory must be",
-    "overwrite=True": "--force",
-    "(only_ids)": "(--only-ids)",
-    "use fit_transform, or transform(..., counts=) with counts by fold": "use 'vocabfold fit --train-out', or "
-    "'vocabfold transform --counts' with counts by fold",
-    "give these as counts=": "give these with --counts",
-    "count the rows with folds=5, say": "count the rows with --folds 5, say",
-    "with a fold_column": "with a --fold-column",
-    "with that fold_column": "with that --fold-column",
-    "raise min_count": "raise --min-count",
-    "leave smoothing out": "leave --smoothing out",
-    "aim='model'": "--aim model",
-    "aim='information'": "--aim information",
-    "allocation='uniform'": "--allocation uniform",
-    "allocation='information'": "--allocation information",
-    "method='exact'": "--method exact",
-    "budget='auto'": "--budget auto",
-    "load it with vf.load_counts": "give it to 'vocabfold fit'",
-    "load it with vf.load": "give it to 'vocabfold transform'",
-}
-# Messages begin with the name of the option that they are about.
-_NAMES = (
-    "aim|allocation|allocations|budget|budgets|drop_null_labels|epsilon|fold_column|fold_seed|folds|method|"
-    "methods|min_count|positive|preset|dedicated_min|seed|shards|smoothing|shared_ids|steps|time_limit|unseen|weight"
-)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 DATA_HELP = (
     "Parquet, CSV, TSV or JSON-lines files, patterns such as 'day*.parquet', or folders of Parquet files."
 )
@@ -72,66 +48,6 @@ OnlyIds = Annotated[bool, typer.Option("--only-ids", help="Leave all other colum
 OffsetIds = Annotated[
     bool, typer.Option("--offset-ids", help="Number the ids over all columns, for one embedding table.")
 ]
-Budget = Annotated[
-    str, typer.Option("--budget", "-b", metavar="IDS", help="Ids in all: 160000, 160k, 1.5m, or auto.")
-]
-Aim = Annotated[
-    str,
-    typer.Option(
-        metavar="model|information",
-        help="What the ids are for: a model to learn from, or to keep most information of these rows.",
-    ),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="How to fold: exact, dynamic (the optimum); greedy, stochastic, threshold (the paper's); "
-        "agglomerative, divisive, bucketing, frequency, selection, hashing (to compare with; the last three "
-        "for information alone).",
-    ),
-]
-Allocation = Annotated[
-    str,
-    typer.Option(
-        metavar="joint|uniform|information",
-        help="How to split the budget over columns; divisive, bucketing and hashing have no joint split.",
-    ),
-]
-Smoothing = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ROWS",
-        help="Rows at the overall rate that each value is credited with, or auto; by the aim.",
-    ),
-]
-MinCount = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Pool values with fewer rows; by default 20 for a model, and none (1) with --train-out or for "
-        "information.",
-    ),
-]
-DedicatedMin = Annotated[
-    int, typer.Option(metavar="N", help="For a model: rows that earn a value an id of its own.")
-]
-SharedIds = Annotated[
-    int, typer.Option(metavar="N", help="For a model: ids for all other values of a column, on average.")
-]
-Unseen = Annotated[
-    str, typer.Option(metavar="other|own|error", help="What values get that are not in the codebook.")
-]
-Epsilon = Annotated[
-    float,
-    typer.Option(
-        metavar="X", help="For stochastic and threshold: the smaller, the better and the slower; below 1."
-    ),
-]
-Shards = Annotated[
-    int, typer.Option(metavar="N", help="For threshold: pieces of each column that are folded on their own.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", help="For stochastic: draw other samples.")]
 Book = Annotated[str, typer.Argument(metavar="BOOK", help="A folder from 'vocabfold fit'.")]
 Memory = Annotated[
     str | None, typer.Option(metavar="4GB", help="Memory to use; by default half of the machine's.")
@@ -141,17 +57,53 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a result that exis
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
-def check_unused(option: str, methods: Sequence[str], epsilon: float, shards: int, seed: int) -> None:
-    """Refuse options that none of the methods looks at, which an option names."""
-    used_by = {
-        "epsilon": (epsilon != 0.1, ["stochastic", "threshold"]),
-        "shards": (shards != 1, ["threshold"]),
-        "seed": (seed != 0, ["stochastic"]),
-    }
-    for name, (is_given, users) in used_by.items():
-        if is_given and not set(methods) & set(users):
+def with_settings(*names: str) -> Callable[[Command], Command]:
+    """Give a command these options of `fit`, and what was given to them as its argument `settings`."""
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            by_name = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters += map(_parameter, names) if parameter.name == "settings" else [by_name]
+        parameters.sort(
+            key=lambda parameter: parameter.default is not inspect.Parameter.empty
+        )  # required first
+
+        @functools.wraps(command)
+        def run(**given: Any) -> Any:
+            settings = {name: _PARSE.get(name, _as_it_is)(given.pop(name)) for name in names}
+            return command(**given, settings=settings)
+
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return cast(Command, run)
+
+    return decorate
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    """Return an option of `fit` as a parameter of a command."""
+    option = OPTIONS[name]
+    read, is_required = (str if name in _PARSE else option.read), name == "budget"
+    kind = read if is_required or option.default is not None else read | None
+    flags = (flag(name), *_SHORT.get(name, ()))
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if is_required else option.default,
+        annotation=Annotated[kind, typer.Option(*flags, metavar=option.metavar, help=option.help)],
+    )
+
+
+def check_unused(name: str, methods: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Refuse options that none of the methods looks at, which an argument names."""
+    for unused, given in settings.items():
+        option = OPTIONS[unused]
+        if given != option.default and not set(methods) & set(option.methods):
             raise InputError(
-                f"--{name} is for {option} {' or '.join(users)}, not {', '.join(methods)}; leave it out."
+                f"is for {flag(name)} {' or '.join(option.methods)}, not {', '.join(methods)}; leave it out.",
+                argument=unused,
             )
 
 
@@ -172,38 +124,36 @@ def names(given: list[str] | None) -> list[str] | None:
 
 def parse_smoothing(text: str | None) -> float | str | None:
     """Return a number of rows, or "auto"."""
-    if text is None or text == "auto":
-        return text
     try:
-        return float(text)
+        return text if text in (None, AUTO) else float(str(text))
     except ValueError:
-        raise InputError(f"--smoothing must be 'auto' or a number of rows, 0 or more, got {text!r}.") from None
+        return text  # which is refused with all others
 
 
 def parse_budget(text: str) -> int | str:
     """Return a number of ids: 160000, 160k or 1.5m; or "auto"."""
-    if text == "auto":
-        return text
-    n_ids = _number_of_ids(text)
+    n_ids = text if text == AUTO else _number_of_ids(text)
     if n_ids is None:
         raise InputError(
-            f"--budget must be auto or a number of ids, at least 1, such as 160000, 160k or 1.5m, got {text!r}."
+            f"must be auto or a number of ids, at least 1, such as 160000, 160k or 1.5m, got {text!r}.",
+            argument="budget",
         )
     return n_ids
 
 
 def parse_budgets(given: Sequence[str]) -> list[int]:
     """Return several numbers of ids, separated by commas."""
-    budgets, text = [], ",".join(given)
+    found, text = [], ",".join(given)
     for part in text.split(","):
         n_ids = _number_of_ids(part)
         if n_ids is None:
             raise InputError(
-                "--budgets must be numbers of ids, at least 1, with commas between them alone, such as "
-                f"1000,160k,1.5m, got {part or text!r}."
+                "must be numbers of ids, at least 1, with commas between them alone, such as "
+                f"1000,160k,1.5m, got {part or text!r}.",
+                argument="budgets",
             )
-        budgets.append(n_ids)
-    return budgets
+        found.append(n_ids)
+    return found
 
 
 def _number_of_ids(text: str) -> int | None:
@@ -212,8 +162,9 @@ def _number_of_ids(text: str) -> int | None:
     return int(n_ids) if 1 <= n_ids < math.inf and n_ids == int(n_ids) else None
 
 
-def in_options(message: str) -> str:
-    """Return a message of the library in the words of the command line."""
-    for word, option in _OPTIONS.items():
-        message = message.replace(word, option)
-    return re.sub(rf"^({_NAMES})(?= )", lambda found: f"--{found[1].replace('_', '-')}", message)
+def _as_it_is(given: Any) -> Any:
+    return given
+
+
+_PARSE: Mapping[str, Callable[[Any], Any]] = {"budget": parse_budget, "smoothing": parse_smoothing}
+_SHORT = {"budget": ("-b",)}

@@ -18,7 +18,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
 from vocabfold.counts.target import MAX_FOLDS
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, VocabfoldWarning
 from vocabfold.io.engines.kinds import as_kind, kind_of
 from vocabfold.io.rows import fingerprints, frames
 from vocabfold.support import checks
@@ -259,9 +259,11 @@ def check_largest(weights: pa.Array, dedicated_min: int) -> None:
     largest = float(np.asarray(weights).max(initial=0))  # as five times an integer may be none
     if dedicated_min > _FEW_ROWS and dedicated_min <= _FEW_ROWS * largest < np.inf:
         warnings.warn(
-            f"rows weigh up to {largest:,.6g}, so that {_FEW_ROWS} of them, or fewer, make a value frequent "
-            f"for dedicated_min={dedicated_min:,}, and the id of its own may tell their labels; give "
-            f"dedicated_min={int(np.ceil(30 * largest)):,}, or smaller weights.",
+            VocabfoldWarning(
+                f"rows weigh up to {largest:,.6g}, so that {_FEW_ROWS} of them, or fewer, earn a value a "
+                f"dedicated id with dedicated_min={dedicated_min:,}, which may leak their labels; give "
+                f"dedicated_min={int(np.ceil(30 * largest)):,}, or smaller weights."
+            ),
             stacklevel=5,
         )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -20,16 +19,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vocabfold.codebook.codebook import BLIND, Codebook
+from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.settings import BLIND, FitSettings
 from vocabfold.counts.counting import count
 from vocabfold.counts.counts import Counts
 from vocabfold.encoding.crossfit import FoldedStore, Folds
 from vocabfold.encoding.encoder import Ids, check_kinds, offsets
 from vocabfold.encoding.frames import encode_table
 from vocabfold.encoding.plan import Plan
-from vocabfold.errors import InputError
-from vocabfold.fitting.fitting import fit
-from vocabfold.fitting.settings import check_options, check_training
+from vocabfold.errors import InputError, VocabfoldWarning
+from vocabfold.fitting.fitting import fit_counts
 from vocabfold.interfaces.sklearn import arrays
 from vocabfold.interfaces.sklearn.inverse import Members, decoded, ids_of, representatives
 
@@ -50,10 +49,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         Ids over all columns.
     aim : {"model", "information"}
         "model": ids for a model to learn from. "information": what the paper folds for, and nothing else.
-    method, allocation, smoothing, dedicated_min, shared_ids, unseen, epsilon, shards, seed
-        As for `vf.fit`.
-    min_count : int, optional
-        As for `vf.fit`; by default 1, which pools none.
+    method, ..., seed
+        As for `vf.fit`; `min_count` is 1 by default.
     cv : int, splitter or iterable of splits
         Folds of `fit_transform`. With a number, each class is dealt to so many at random. With anything else,
         each row must be in the test part of exactly one split.
@@ -113,9 +110,13 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     __module__ = "vocabfold"  # where it is imported from, in pickles too
 
+    cv: Any
+    positive: Any
+    offset_ids: bool
+    random_state: Any
     counts_: Counts
     classes_: NDArray[Any]
-    _settings: dict[str, Any]  # of `vf.fit`, as they were when rows were learnt
+    _settings: FitSettings  # as they were when rows were learnt
     _codebook: Codebook | None  # None: not made yet
     _representatives: dict[str, NDArray[Any]] | None
     _known: frozenset[str]  # fingerprints of the rows that were learnt
@@ -140,22 +141,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         offset_ids: bool = False,
         random_state: Any = 0,
     ) -> None:
-        self.budget = budget
-        self.aim = aim
-        self.method = method
-        self.allocation = allocation
-        self.smoothing = smoothing
-        self.min_count = min_count
-        self.dedicated_min = dedicated_min
-        self.shared_ids = shared_ids
-        self.unseen = unseen
-        self.epsilon = epsilon
-        self.shards = shards
-        self.seed = seed
-        self.cv = cv
-        self.positive = positive
-        self.offset_ids = offset_ids
-        self.random_state = random_state
+        self.__dict__.update({name: given for name, given in locals().items() if name != "self"})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the ids of all values of X.
@@ -218,7 +204,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         -------
         self
         """
-        settings = self._options()
+        settings = self._given()
         is_first = not self.__sklearn_is_fitted__()
         if classes is not None:
             classes = arrays.classes_of(arrays.labels(list(classes), len(classes)))
@@ -229,7 +215,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         X = arrays.matrix(X)
         validate_data(self, X, reset=is_first, skip_check_array=True)
         table = arrays.adapted(arrays.table(X, self._names()), {} if is_first else self.counts_.kinds)
-        counts, classes, _ = self._counted(X, table, y, sample_weight, classes)
+        counts, classes, _ = self._counted(settings, X, table, y, sample_weight, classes)
         known = arrays.fingerprint(table)
         if not is_first:
             counts, known = self.counts_.without_folds() + counts, known | self._known
@@ -272,9 +258,10 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         known = arrays.fingerprint(table, like=self._known) if book.settings["method"] not in BLIND else ()
         if not self._known.isdisjoint(known):
             warnings.warn(
-                "X seems to be the rows that were fitted: their ids tell their labels, so that a model trained "
-                "on them trusts rare values too much, and a score on them is too good; train on "
-                "fit_transform(X, y), and score on other rows.",
+                VocabfoldWarning(
+                    "X looks like the training data: transform() leaks its labels through infrequent values. "
+                    "Use fit_transform(X, y) for training, and score on held-out rows."
+                ),
                 stacklevel=3,
             )
         return self._encoded(table)
@@ -310,7 +297,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         if self._codebook is None:
             try:
-                self._codebook = fit(self.counts_, **self._settings)
+                self._codebook = fit_counts(self.counts_, self._settings)
             except InputError as error:  # an attribute that cannot be made is not there
                 raise NotFittedError(f"there is no codebook yet: {error}") from error
         return self._codebook
@@ -335,20 +322,27 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     ) -> tuple[pa.Table, Ids | None]:
         """Count all rows and fit the counts; return the rows and their folds."""
         self.__dict__.pop("counts_", None)  # of other rows, whatever comes of these
-        settings = self._options()
+        settings = self._given()
         if with_folds:
-            check_training(self.unseen, settings["min_count"], self.method)
+            settings.check_training()
         X = arrays.matrix(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         table = arrays.adapted(arrays.table(X, self._names()), {})
-        counts, classes, folds = self._counted(X, table, y, sample_weight, None, with_folds)
-        self._codebook, self._representatives = fit(counts, **settings), None
+        counts, classes, folds = self._counted(settings, X, table, y, sample_weight, None, with_folds)
+        self._codebook, self._representatives = fit_counts(counts, settings), None
         self.counts_, self.classes_ = counts, classes
         self._settings, self._known = settings, arrays.fingerprint(table)
         return table, folds
 
     def _counted(
-        self, X: Any, table: pa.Table, y: Any, sample_weight: Any, classes: Any, with_folds: bool = False
+        self,
+        settings: FitSettings,
+        X: Any,
+        table: pa.Table,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        with_folds: bool = False,
     ) -> tuple[Counts, NDArray[Any], Ids | None]:
         """Return the counts of rows, the two classes, and the fold of each row."""
         labels = arrays.labels(y, table.num_rows)
@@ -360,8 +354,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         table, roles["label"] = arrays.with_column(table, name, labels)
         if sample_weight is not None:
             weights = arrays.weights(sample_weight, table.num_rows)
-            if self.aim == "model":
-                arrays.check_largest(weights, max(self.dedicated_min, self.min_count or 1))
+            if settings.aim == "model":
+                arrays.check_largest(weights, max(settings.dedicated_min, settings.min_count))
             table, roles["weight"] = arrays.with_column(table, "sample_weight", weights)
         if with_folds:
             folds = arrays.folds(self.cv, X, arrays.are(labels, positive), self.random_state)
@@ -375,12 +369,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         ids, _ = encode_table(plan, table, of_rows)
         return np.column_stack(list(ids.values()))
 
-    def _options(self) -> dict[str, Any]:
+    def _given(self) -> FitSettings:
         """Return the options of `vf.fit`, checked."""
-        options = {name: getattr(self, name) for name in signature(fit).parameters if name != "counts"}
-        options["min_count"] = 1 if self.min_count is None else self.min_count
-        check_options(**options)
-        return options
+        return FitSettings.of(vars(self), min_count=1)
 
     def _names(self) -> list[str]:
         """Return the names of the columns, or x0, x1 and so on."""

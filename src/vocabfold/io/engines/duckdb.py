@@ -20,7 +20,7 @@ from types import TracebackType
 import duckdb
 import pyarrow as pa
 
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.folders.temporary import TemporaryFolder
 
 DUCKDB = "duckdb"
@@ -163,7 +163,8 @@ class Engine:
         if isinstance(error, duckdb.OutOfMemoryException) or _OUT_OF_MEMORY.match(text):
             return InputError(
                 f"this needs more memory than the limit of {self.memory_limit / 1e9:.3g} GB, or more room for "
-                f"temporary files than {tempfile.gettempdir()} has; raise memory_limit, or set TMPDIR."
+                f"temporary files than {tempfile.gettempdir()} has; raise "
+                f"{argument('memory_limit')}, or set TMPDIR."
             )
         if "no space left" in text.lower():
             return InputError(f"the disk is full: temporary files go to {tempfile.gettempdir()}.")
@@ -201,10 +202,12 @@ def parse_memory(given: int | str | None) -> int | None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?", str(given).strip().upper())
     if isinstance(given, bool) or not match or match[2] not in _UNITS:
-        raise InputError(f"memory_limit must be a number of bytes or a text such as '4GB', got {given!r}.")
+        raise InputError(
+            f"must be a number of bytes or a text such as '4GB', got {given!r}.", argument="memory_limit"
+        )
     limit = min(int(float(match[1]) * _UNITS[match[2]]), _MOST_MEMORY)
     if limit < _LEAST_MEMORY:
-        raise InputError(f"memory_limit must be at least 200 MiB, got {given!r}.")
+        raise InputError(f"must be at least 200 MiB, got {given!r}.", argument="memory_limit")
     return limit
 
 

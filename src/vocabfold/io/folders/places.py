@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from vocabfold.errors import CodebookError, InputError
+from vocabfold.errors import CodebookError, InputError, either
 from vocabfold.io.folders import headers
 from vocabfold.support import checks
 
@@ -70,7 +70,10 @@ def absent(folder: Path, layout: headers.Layout) -> CodebookError:
         return CodebookError(f"{folder} is a file; a {layout.noun} is a folder.")
     if folder.name == layout.header:
         return CodebookError(f"{folder} is the header; give its folder, {str(folder.parent)!r}.")
-    for other, remedy in ((headers.COUNTS, "vf.load_counts"), (headers.CODEBOOK, "vf.load")):
+    for other, remedy in (
+        (headers.COUNTS, either("load it with vf.load_counts", "give it to 'vocabfold fit'")),
+        (headers.CODEBOOK, either("load it with vf.load", "give it to 'vocabfold transform'")),
+    ):
         if other is not layout and (folder / other.header).exists():
-            return CodebookError(f"{folder} holds a {other.noun}; load it with {remedy}.")
+            return CodebookError(f"{folder} holds a {other.noun}; {remedy}.")
     return CodebookError(f"{folder} holds no {layout.noun}: there is no {layout.header} in it.")

@@ -17,7 +17,9 @@ def check_out(data: Any, out: str | os.PathLike[str] | None, preset: str | None,
         if out is not None:
             raise InputError("a Spark frame is returned as a Spark frame; leave out= away, and write that one.")
         if preset is not None:
-            raise InputError("preset is for text files; a Spark frame has names and types of its own.")
+            raise InputError(
+                "is for text files; a Spark frame has names and types of its own.", argument="preset"
+            )
         return
     if out is None:
         check_frame(data)

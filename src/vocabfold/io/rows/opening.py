@@ -21,7 +21,9 @@ def opened(
     if is_frame(data):
         with Cluster(data) as cluster:
             if preset is not None:
-                raise InputError("preset is for text files; a Spark frame has names and types of its own.")
+                raise InputError(
+                    "is for text files; a Spark frame has names and types of its own.", argument="preset"
+                )
             yield cluster, spark.source(cluster, data)
     else:
         with Engine(memory_limit) as engine:

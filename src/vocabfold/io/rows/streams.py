@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine, file_list
 from vocabfold.io.engines.kinds import kind_of
 from vocabfold.io.rows import files, frames
@@ -111,7 +111,7 @@ def from_parquet(
             with_it, without = (paths[0], path) if lacking else (path, paths[0])
             raise InputError(
                 f"{without} lacks the column {(lacking or more)[0]!r}, which {with_it} has; write them to a "
-                "folder, or leave all other columns out (only_ids)."
+                f"folder, or leave all other columns out ({argument('only_ids', True)})."
             )
         schema = _unified(schema, other, free, paths[0], path)
     encoded = _dictionaries(engine, schemas, free)

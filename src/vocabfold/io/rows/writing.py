@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.folders.atomic import put_in_place
 from vocabfold.io.folders.locks import NEW_FILE, Held, Moved, open_locked
@@ -56,7 +56,9 @@ def format_of(path: Path) -> str:
 def place(out: str | os.PathLike[str]) -> Path:
     """Return the path of a file or folder to be written."""
     if not isinstance(out, str | os.PathLike) or not os.fspath(out) or "\0" in os.fspath(out):
-        raise InputError(f"out must be the path of a file, or of a folder with a / at its end, got {out!r}.")
+        raise InputError(
+            f"must be the path of a file, or of a folder with a / at its end, got {out!r}.", argument="out"
+        )
     checks.spelled(out)
     try:
         path = Path(out).expanduser()
@@ -103,7 +105,7 @@ def check_csv(schema: pa.Schema, path: Path) -> None:
         if not any(is_fit(value_type(field.type)) for is_fit in _CSV_TYPES):
             raise InputError(
                 f"column {field.name!r} holds {field.type}, which {path} cannot hold; write Parquet, or leave "
-                "all other columns out (only_ids)."
+                f"all other columns out ({argument('only_ids', True)})."
             )
 
 

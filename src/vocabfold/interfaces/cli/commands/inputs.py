@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import vocabfold as vf
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, flag
 
 if TYPE_CHECKING:
     from vocabfold.counts.counts import Counts
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def first_given(values: dict[str, Any]) -> str | None:
     """Return the first option that was given."""
-    return next((f"--{name.replace('_', '-')}" for name, value in values.items() if value), None)
+    return next((flag(name) for name, value in values.items() if value), None)
 
 
 def are_counts(data: list[str]) -> list[bool]:

@@ -40,7 +40,7 @@ def evaluate(
     from vocabfold.interfaces.cli import display
 
     if fail_below is not None and fail_below != fail_below:
-        raise InputError("--fail-below must be a number of nats per row, such as 0.01, got nan.")
+        raise InputError("must be a number of nats per row, such as 0.01, got nan.", argument="fail_below")
     found = vf.load(book, memory_limit=memory).evaluate(
         data,
         label,
@@ -54,6 +54,7 @@ def evaluate(
 
 
 @app.command()
+@options.with_settings("epsilon", "shards", "seed")
 def compare(
     data: options.DataOrCounts,
     budgets: Annotated[
@@ -86,9 +87,8 @@ def compare(
     unmerged: Annotated[
         bool, typer.Option("--unmerged", help="Cut between values of equal rate, too, as the paper does.")
     ] = False,
-    epsilon: options.Epsilon = 0.1,
-    shards: options.Shards = 1,
-    seed: options.Seed = 0,
+    *,
+    settings: dict[str, Any],
     memory: options.Memory = None,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -108,9 +108,9 @@ def compare(
         "methods": options.names(methods),
         "allocations": options.names(allocations),
     }
-    tuning: dict[str, Any] = {"epsilon": epsilon, "shards": shards, "seed": seed, "time_limit": time_limit}
+    tuning = settings | {"time_limit": time_limit}
     comparison.check_options(**given, **tuning)
-    options.check_unused("--methods", given["methods"] or comparison.DEFAULT_METHODS, epsilon, shards, seed)
+    options.check_unused("methods", given["methods"] or comparison.DEFAULT_METHODS, settings)
     if plot is not None:
         from vocabfold.evaluation.chart import check_plot
 
@@ -215,7 +215,7 @@ def inspect(
     from vocabfold.interfaces.cli import display
     from vocabfold.support import checks
 
-    checks.at_least("--limit", limit, 1)
+    checks.at_least("limit", limit, 1)
     given = {"--id": id is not None, "--value": value is not None, "--missing": missing}
     asked = [option for option, is_given in given.items() if is_given]
     if asked and feature is None:

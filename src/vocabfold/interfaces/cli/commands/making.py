@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import vocabfold as vf
+from vocabfold.codebook.settings import OPTIONS, FitSettings
 from vocabfold.errors import InputError
 from vocabfold.interfaces.cli import options
 from vocabfold.interfaces.cli.app import app
@@ -84,9 +85,9 @@ def merge(
 
 
 @app.command()
+@options.with_settings("budget", *(name for name in OPTIONS if name != "budget"))
 def fit(
     data: options.DataOrCounts,
-    budget: options.Budget,
     out: options.Out,
     label: options.Label = None,
     features: options.Features = None,
@@ -95,17 +96,8 @@ def fit(
     weight: options.Weight = None,
     drop_null_labels: options.DropNullLabels = False,
     preset: options.Preset = None,
-    aim: options.Aim = "model",
-    method: options.Method = "exact",
-    allocation: options.Allocation = "joint",
-    smoothing: options.Smoothing = None,
-    min_count: options.MinCount = None,
-    dedicated_min: options.DedicatedMin = 30,
-    shared_ids: options.SharedIds = 8,
-    unseen: options.Unseen = "other",
-    epsilon: options.Epsilon = 0.1,
-    shards: options.Shards = 1,
-    seed: options.Seed = 0,
+    *,
+    settings: dict[str, Any],
     train_out: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Also write these rows with ids that do not know their labels."),
@@ -126,27 +118,12 @@ def fit(
 
     vocabfold fit 'days/*.parquet' --label click --budget 10k -o book --train-out train.parquet
     """
-    from vocabfold.fitting.settings import check_options
     from vocabfold.interfaces.cli import display
     from vocabfold.io.folders import headers, places
 
     places.check_place(out, headers.CODEBOOK, overwrite=force)
-    for_fit: dict[str, Any] = {
-        "aim": aim,
-        "method": method,
-        "allocation": allocation,
-        "smoothing": options.parse_smoothing(smoothing),
-        "min_count": min_count,
-        "dedicated_min": dedicated_min,
-        "shared_ids": shared_ids,
-        "unseen": unseen,
-        "epsilon": epsilon,
-        "shards": shards,
-        "seed": seed,
-    }
-    n_ids = options.parse_budget(budget)
-    check_options(n_ids, **for_fit)
-    options.check_unused("--method", [method], epsilon, shards, seed)
+    FitSettings(**settings)  # refuses what cannot be used, before anything is counted
+    options.check_unused("method", [settings["method"]], settings)
     of_rows: dict[str, Any] = {
         "features": options.names(features),
         "exclude": options.names(exclude),
@@ -163,7 +140,7 @@ def fit(
         raise InputError(f"{given} is for the rows that --train-out writes; give it to 'vocabfold transform'.")
     written = None
     if train_out is None:
-        book = vf.fit(counted(data, label, of_rows, memory), n_ids, **for_fit)
+        book = vf.fit(counted(data, label, of_rows, memory), **settings)
     elif any(are_counts(data)):
         folder = data[are_counts(data).index(True)]
         raise InputError(
@@ -175,12 +152,11 @@ def fit(
         book, written = vf.fit_transform(
             data,
             label,
-            n_ids,
             out=train_out,
             overwrite=force,
             memory_limit=memory,
             **of_rows,
-            **for_fit,
+            **settings,
             **of_ids,
         )
     book.save(out)

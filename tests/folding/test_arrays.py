@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vocabfold as vf
-from vocabfold.support.checks import MAX_ROWS, counts
+from vocabfold.folding.arrays import MAX_ROWS, counts
 
 NAN, INF = float("nan"), float("inf")
 

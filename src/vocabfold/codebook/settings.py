@@ -1,0 +1,256 @@
+"""The options of `fit`, each described in one place.
+
+The steps, the command line, the stages of Spark, the saved codebook and the documents take from here what an
+option is by default, what it may be, and what it is for. Public signatures repeat names and defaults, as people
+and scikit-learn read them there; a test compares.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from numbers import Real
+from types import NoneType
+from typing import Any, Self
+
+from vocabfold.errors import InputError, VocabfoldWarning, argument
+from vocabfold.folding.methods import ALLOCATIONS, BY_VALUE, METHODS, OPTIMAL, check_epsilon, check_method
+from vocabfold.support import checks
+
+AUTO = "auto"
+AIMS = ("model", "information")
+UNSEEN = ("other", "own", "error")
+BLIND = ("frequency", "hashing")  # methods by which no label decides who shares an id
+_SAFE_COUNT = 20  # rows, below which the id of a value would leak the labels of these rows
+_BY_AIM: Mapping[str, Mapping[str, Any]] = {
+    "model": {"smoothing": AUTO, "min_count": _SAFE_COUNT},
+    "information": {"smoothing": 0, "min_count": 1},
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an option may be, and how it is shown."""
+
+    check: Callable[[str, Any], Any]  # from its name and what was given to what the steps take
+    json: tuple[type, ...]  # what it is in the header of a codebook
+    metavar: str  # on the command line
+    help: str
+    default: Any
+    read: type = str  # what the command line takes it for
+    methods: tuple[str, ...] = METHODS  # that look at it
+
+
+def _option(
+    default: Any,
+    check: Callable[[str, Any], Any],
+    json: type | tuple[type, ...],
+    metavar: str,
+    help: str,
+    **more: Any,
+) -> Any:
+    kinds = json if isinstance(json, tuple) else (json,)
+    return field(default=default, metadata={"option": Option(check, kinds, metavar, help, default, **more)})
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str, Any], Any]:
+    return partial(checks.choice, allowed=words)
+
+
+def _at_least(least: int) -> Callable[[str, Any], Any]:
+    return partial(checks.at_least, least=least)
+
+
+def _budget(name: str, given: Any) -> Any:
+    if given is None:
+        raise InputError("is missing: give a number of ids, or 'auto'.", argument=name)
+    if isinstance(given, str):
+        if given == AUTO:
+            return given
+        raise InputError(f"must be a number of ids, or 'auto', got {given!r}.", argument=name)
+    return checks.at_least(name, given, 1)
+
+
+def _strength(name: str, given: Any) -> Any:
+    """Return "auto", or a number of rows, and none that is too large for a double."""
+    if isinstance(given, str) and given == AUTO:
+        return given
+    try:
+        if isinstance(given, Real) and not isinstance(given, bool) and 0 <= float(given) < math.inf:
+            return float(given) or 0
+    except OverflowError:
+        pass
+    raise InputError(f"must be 'auto' or a number of rows, 0 or more, got {given!r}.", argument=name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings:
+    """The options of `fit`, checked: none of them is wrong, alone or together with others."""
+
+    aim: str = _option(
+        "model",
+        _one_of(AIMS),
+        str,
+        "model|information",
+        "What the ids are for: a model to learn from, or to keep most information of these rows.",
+    )
+    method: str = _option(
+        "exact",
+        _one_of(METHODS),
+        str,
+        "NAME",
+        "How to fold: exact, dynamic (the optimum); greedy, stochastic, threshold (the paper's); "
+        "agglomerative, divisive, bucketing, frequency, selection, hashing (to compare with; the last three "
+        "for information alone).",
+    )
+    allocation: str = _option(
+        "joint",
+        _one_of(ALLOCATIONS),
+        str,
+        "joint|uniform|information",
+        "How to split the budget over columns; divisive, bucketing and hashing have no joint split.",
+    )
+    budget: int | str = _option(
+        None, _budget, (int, str), "IDS", "Ids in all, over all columns: 160000, 160k, 1.5m, or auto."
+    )
+    smoothing: float | str = _option(
+        None,
+        _strength,
+        (int, float, str),
+        "ROWS",
+        "Rows at the overall rate that each value is credited with, or auto; by the aim.",
+    )
+    min_count: int = _option(
+        None,
+        _at_least(1),
+        int,
+        "N",
+        "Values with fewer rows are rare, and grouped as `other`; by default 20 for a model, and 1 (none) "
+        "where training rows are encoded out of fold, or for information.",
+        read=int,
+    )
+    dedicated_min: int = _option(
+        30, _at_least(1), int, "N", "For a model: rows needed for a dedicated id.", read=int
+    )
+    shared_ids: int = _option(
+        8,
+        _at_least(1),
+        int,
+        "N",
+        "For a model: target number of shared ids per column, for infrequent values; together at most half the "
+        "budget.",
+        read=int,
+    )
+    unseen: str = _option(
+        "other", _one_of(UNSEEN), str, "other|own|error", "What values get that are not in the codebook."
+    )
+    epsilon: float = _option(
+        0.1,
+        check_epsilon,
+        float,
+        "X",
+        "For stochastic and threshold: the smaller, the better and the slower; below 1.",
+        read=float,
+        methods=("stochastic", "threshold"),
+    )
+    shards: int = _option(
+        1,
+        _at_least(1),
+        int,
+        "N",
+        "For threshold: pieces of each column that are folded on their own.",
+        read=int,
+        methods=("threshold",),
+    )
+    seed: int = _option(
+        0,
+        _at_least(0),
+        int,
+        "N",
+        "For stochastic: draw other samples.",
+        read=int,
+        methods=("stochastic",),
+    )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], **defaults: Any) -> Self:
+        """Return the settings among arguments, or among what a codebook says of itself.
+
+        The defaults stand where None was given; without them, what the aim decides does.
+        """
+        found: dict[str, Any] = {name: given[name] for name in OPTIONS}
+        return cls(**found | {name: to for name, to in defaults.items() if found[name] is None})
+
+    def __post_init__(self) -> None:
+        for name, option in OPTIONS.items():
+            given = getattr(self, name)
+            object.__setattr__(
+                self, name, option.check(name, default_of(name, self.aim) if given is None else given)
+            )
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse options that are of no use beside each other."""
+        information, model = argument("aim", "information"), argument("aim", "model")
+        auto = argument("budget", AUTO)
+        if self.method in BY_VALUE and self.aim == "model":
+            is_joint = self.method == "hashing" and self.allocation == "joint"
+            also = f" and {argument('allocation', 'uniform')}" if is_joint else ""
+            raise InputError(
+                f"method {self.method!r} does not fold by rate, as {model} does with infrequent values; give "
+                f"{information}{also}."
+            )
+        if self.budget == AUTO and self.aim != "model":
+            raise InputError(f"{auto} is for {model}; give a number of ids.")
+        if self.budget == AUTO and self.method not in OPTIMAL:
+            raise InputError(
+                f"{auto} is for {argument('method', 'exact')}; give that method, or a number of ids."
+            )
+        check_method(self.method, self.allocation)
+        if self.method in BY_VALUE and self.smoothing != 0:
+            raise InputError(
+                f"method {self.method!r} takes counts as they are; leave {argument('smoothing')} out."
+            )
+
+    def check_training(self) -> None:
+        """Refuse settings with which training rows cannot be encoded; warn of ids that leak their labels."""
+        if self.method == "selection":
+            warnings.warn(
+                VocabfoldWarning(
+                    "method 'selection' chooses values by the labels of these rows, so that the id of a rare "
+                    "one leaks them even out of fold; use another method, or fit on older rows."
+                ),
+                stacklevel=3,
+            )
+        if self.unseen == "error" and self.min_count > 1:
+            raise InputError(
+                f"{argument('unseen', 'error')} refuses rare values, which these rows would have; give "
+                f"{argument('min_count', 1)}."
+            )
+
+    def noted(self, dedicated_from: float | None) -> dict[str, Any]:
+        """Return what a codebook says of how it was fitted; the last fact follows from the counts."""
+        noted: dict[str, Any] = {}
+        for name, value in asdict(self).items():
+            noted[name] = value
+            if name == "dedicated_min":
+                noted[DEDICATED_FROM] = dedicated_from
+        return noted
+
+
+OPTIONS: Mapping[str, Option] = {one.name: one.metadata["option"] for one in fields(FitSettings)}
+
+
+def default_of(name: str, aim: str) -> Any:
+    """Return what an option is if nobody says it, by the aim."""
+    return _BY_AIM[aim].get(name, OPTIONS[name].default)
+
+
+DEDICATED_FROM = "dedicated_from"  # the fewest rows of a value with a dedicated id, as the budget allows
+NOTED: Mapping[str, tuple[type, ...]] = {
+    name: (int, float, NoneType) if name == DEDICATED_FROM else OPTIONS[name].json
+    for name in FitSettings(budget=1).noted(None)
+}
