@@ -1,5 +1,7 @@
 """Summary -> one HTML file that needs nothing else: no network, no server, no fonts.
 
+`page.html` is its text and order, `page.js` what moves: the slider of budgets, the search, the sorting.
+
 Everything that comes from data is escaped by the template engine, or stands in a block of JSON that the script
 only ever shows as text. A policy in the page forbids it to load anything, and to run any script but its own.
 """

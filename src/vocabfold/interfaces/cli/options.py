@@ -1,6 +1,7 @@
 """The words of the command line: options that several verbs share, and how names and budgets are read.
 
-The flags of `fit`, such as `--budget`, are made from `codebook/settings.py`."""
+The flags of `fit`, such as `--budget`, are made from `codebook/settings.py`.
+"""
 
 from __future__ import annotations
 

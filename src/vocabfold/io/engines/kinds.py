@@ -2,6 +2,7 @@
 
 A column has one kind, and values of different kinds are different values: 1, "1", 1.0 and true never meet.
 All widths of a kind are one: an int8 column and an int64 column with the same numbers have the same values.
+In a text file the fields of a column tell its kind (`io/rows/text.py`).
 """
 
 import datetime
