@@ -42,7 +42,7 @@ def either(python: str, shell: str) -> str:
 
 def argument(name: str, value: Any = None) -> str:
     """Return an argument, and its value if there is one, as a part of a message; `...` is any value."""
-    if value in (None, ...):
+    if value is None or value is ...:
         return either(name if value is None else f"{name}=", flag(name))
     return either(f"{name}={value!r}", flag(name) if value is True else f"{flag(name)} {value}")
 

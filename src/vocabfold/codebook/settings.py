@@ -41,6 +41,7 @@ class Option:
     help: str
     default: Any
     read: type = str  # what the command line takes it for
+    short: tuple[str, ...] = ()  # the flag in one letter
     methods: tuple[str, ...] = METHODS  # that look at it
 
 
@@ -114,7 +115,12 @@ class FitSettings:
         "How to split the budget over columns; divisive, bucketing and hashing have no joint split.",
     )
     budget: int | str = _option(
-        None, _budget, (int, str), "IDS", "Ids in all, over all columns: 160000, 160k, 1.5m, or auto."
+        None,
+        _budget,
+        (int, str),
+        "IDS",
+        "Ids in all, over all columns: 160000, 160k, 1.5m, or auto.",
+        short=("-b",),
     )
     smoothing: float | str = _option(
         None,

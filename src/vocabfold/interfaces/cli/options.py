@@ -67,13 +67,12 @@ def with_settings(*names: str) -> Callable[[Command], Command]:
         for parameter in signature.parameters.values():
             by_name = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             parameters += map(_parameter, names) if parameter.name == "settings" else [by_name]
-        parameters.sort(
-            key=lambda parameter: parameter.default is not inspect.Parameter.empty
-        )  # required first
+        parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)  # required ones first
 
         @functools.wraps(command)
         def run(**given: Any) -> Any:
-            settings = {name: _PARSE.get(name, _as_it_is)(given.pop(name)) for name in names}
+            settings = {name: given.pop(name) for name in names}
+            settings |= {name: parse(settings[name]) for name, parse in _PARSE.items() if name in settings}
             return command(**given, settings=settings)
 
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -88,12 +87,13 @@ def _parameter(name: str) -> inspect.Parameter:
     option = OPTIONS[name]
     read, is_required = (str if name in _PARSE else option.read), name == "budget"
     kind = read if is_required or option.default is not None else read | None
-    flags = (flag(name), *_SHORT.get(name, ()))
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if is_required else option.default,
-        annotation=Annotated[kind, typer.Option(*flags, metavar=option.metavar, help=option.help)],
+        annotation=Annotated[
+            kind, typer.Option(flag(name), *option.short, metavar=option.metavar, help=option.help)
+        ],
     )
 
 
@@ -163,9 +163,4 @@ def _number_of_ids(text: str) -> int | None:
     return int(n_ids) if 1 <= n_ids < math.inf and n_ids == int(n_ids) else None
 
 
-def _as_it_is(given: Any) -> Any:
-    return given
-
-
 _PARSE: Mapping[str, Callable[[Any], Any]] = {"budget": parse_budget, "smoothing": parse_smoothing}
-_SHORT = {"budget": ("-b",)}
