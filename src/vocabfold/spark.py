@@ -54,7 +54,10 @@ class _Shared(HasInputCols, HasOutputCols):
     """What the estimator and its model are both told."""
 
     offsetIds: Param[bool] = Param(
-        Params._dummy(), "offsetIds", "number the ids over all columns", TypeConverters.toBoolean
+        Params._dummy(),
+        "offsetIds",
+        "Number the ids over all columns, for one embedding table.",
+        TypeConverters.toBoolean,
     )
 
 
@@ -127,8 +130,8 @@ class VocabularyCompressor(
         As for `vf.fit`, in camel case; with a `foldCol`, minCount is 1 by default.
     """
 
-    foldCol = _param("foldCol", "column with the fold of each row: 0, 1, 2, ...")
-    positive = _param("positive", "the value of the label that is positive, if they are not 0 and 1")
+    foldCol = _param("foldCol", "Column with the fold of each row: 0, 1, 2, ...")
+    positive = _param("positive", "The positive value of a label that is not 0/1 or boolean.")
 
     @keyword_only
     def __init__(
@@ -190,7 +193,8 @@ class VocabularyCompressor(
         outputs = self._told("outputCols")
         if outputs and len(outputs) != len(counts.features):
             raise InputError(
-                f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one for each."
+                f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one name for "
+                "each."
             )
         model = VocabularyCompressorModel(fit_counts(counts, settings), counts if fold_column else None)
         return self._copyValues(model)
@@ -224,8 +228,8 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         if is_fitted and self._counts is None and self.codebook.settings["method"] not in BLIND:
             warnings.warn(
                 VocabfoldWarning(
-                    "the frame is the one that the stage was fitted on: its ids leak the labels of these rows "
-                    "through infrequent values. Give foldCol=, or fit on older rows."
+                    "the frame is the one that the stage was fitted on: transform() leaks its labels through "
+                    "infrequent values. Set foldCol, or fit on older rows."
                 ),
                 stacklevel=3,
             )
@@ -240,7 +244,8 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         session_of(dataset)
         if self._counts is None:
             raise InputError(
-                "the stage was fitted without foldCol, or loaded; its counts by fold are not there."
+                "the stage has no counts by fold, as it was fitted without foldCol, or loaded; fit it with "
+                "foldCol in this session."
             )
         return self._encoded(dataset, self._counts)
 
@@ -310,7 +315,7 @@ def _local(path: str) -> Path:
     scheme, found, rest = path.partition("://")
     if found and scheme != "file":
         raise InputError(
-            f"{path!r} is on {scheme}, and codebooks are saved to folders; give one that the driver and "
-            "the workers share."
+            f"{path!r} is on {scheme}, but codebooks are saved to folders; give one that the driver and the "
+            "workers share."
         )
     return Path(rest if found else path.removeprefix("file:"))

@@ -15,7 +15,7 @@ from vocabfold.codebook.index import Index, is_plain, of_kind
 from vocabfold.codebook.queries import groups_of, members_of, sorted_by_value
 from vocabfold.codebook.stores import Store
 from vocabfold.counts.units import to_rows
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support import checks
 
@@ -143,5 +143,7 @@ class Lookups:
 
 
 def _unseen(name: str, value: Any) -> InputError:
-    problem = f"the value {short(value)} is not in the codebook, fitted with unseen='error'"
-    return InputError(f"column {name!r}: {problem}.")
+    return InputError(
+        f"column {name!r}: the value {short(value)} is not in the codebook, which was fitted with "
+        f"{argument('unseen', 'error')}."
+    )

@@ -95,7 +95,8 @@ class FitSettings:
         _one_of(AIMS),
         str,
         "model|information",
-        "What the ids are for: a model to learn from, or to keep most information of these rows.",
+        "What the ids are for: to train a model on, or to keep as much information about these rows as "
+        "possible.",
     )
     method: str = _option(
         "exact",
@@ -103,25 +104,25 @@ class FitSettings:
         str,
         "NAME",
         "How to fold: exact, dynamic (the optimum); greedy, stochastic, threshold (the paper's); "
-        "agglomerative, divisive, bucketing, frequency, selection, hashing (to compare with; the last three "
-        "for information alone).",
+        "agglomerative, divisive, bucketing, frequency, selection, hashing (for comparison; the last three "
+        "only to keep information).",
     )
     allocation: str = _option(
         "joint",
         _one_of(ALLOCATIONS),
         str,
         "joint|uniform|information",
-        "How to split the budget over columns; divisive, bucketing and hashing have no joint split.",
+        "How to split the budget between columns; divisive, bucketing and hashing have no joint split.",
     )
     budget: int | str = _option(
-        None, _budget, (int, str), "IDS", "Ids in all, over all columns: 160000, 160k, 1.5m, or auto."
+        None, _budget, (int, str), "IDS", "Number of ids over all columns: 160000, 160k, 1.5m, or auto."
     )
     smoothing: float | str = _option(
         None,
         _strength,
         (int, float, str),
         "ROWS",
-        "Rows at the overall rate that each value is credited with, or auto; by the aim.",
+        "Add so many rows at the rate of the column to each value, or auto; the default depends on the aim.",
     )
     min_count: int = _option(
         None,
@@ -145,14 +146,19 @@ class FitSettings:
         read=int,
     )
     unseen: str = _option(
-        "other", _one_of(UNSEEN), str, "other|own|error", "What values get that are not in the codebook."
+        "other",
+        _one_of(UNSEEN),
+        str,
+        "other|own|error",
+        "What to do with values that are not in the codebook: give them the id `other`, or one of their own "
+        "in each column, or fail.",
     )
     epsilon: float = _option(
         0.1,
         check_epsilon,
         float,
         "X",
-        "For stochastic and threshold: the smaller, the better and the slower; below 1.",
+        "For stochastic and threshold: a number below 1; smaller is better and slower.",
         read=float,
         methods=("stochastic", "threshold"),
     )
@@ -161,7 +167,7 @@ class FitSettings:
         _at_least(1),
         int,
         "N",
-        "For threshold: pieces of each column that are folded on their own.",
+        "For threshold: number of shards of each column, which are folded separately.",
         read=int,
         methods=("threshold",),
     )
@@ -170,7 +176,7 @@ class FitSettings:
         _at_least(0),
         int,
         "N",
-        "For stochastic: draw other samples.",
+        "For stochastic: seed of the samples.",
         read=int,
         methods=("stochastic",),
     )

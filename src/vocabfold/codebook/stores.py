@@ -79,8 +79,8 @@ class LocalStore:
         for name, found in self._hashes("verifying"):
             if found != hashes[name]:
                 raise CodebookError(
-                    f"the values of column {name!r} are not those that the digest of the codebook stands for; "
-                    "take the codebook from whoever made it."
+                    f"the values of column {name!r} do not match the digest of the codebook; get the codebook "
+                    "again from whoever made it."
                 )
 
     def _hashes(self, what: str) -> Iterator[tuple[str, str]]:
@@ -218,8 +218,8 @@ class SavedStore(LocalStore):
 
     def _invalid(self, name: str) -> CodebookError:
         return CodebookError(
-            f"{self.files[name][0]} is not valid: its values must rise, its ids be below "
-            f"{self.columns[name].size:,}, and its counts add up to those of the header."
+            f"{self.files[name][0]} is not valid: its values must be in ascending order, its ids below "
+            f"{self.columns[name].size:,}, and its counts must add up to those in the header."
         )
 
     def _check(self, engine: Engine, name: str) -> None:

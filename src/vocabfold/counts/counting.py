@@ -15,7 +15,7 @@ from vocabfold.counts import local, spark
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.table import Part
 from vocabfold.counts.target import MAX_FOLDS, look_over
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import DUCKDB, parse_memory
 from vocabfold.io.engines.spark import SPARK
 from vocabfold.io.rows import files
@@ -111,7 +111,8 @@ def count(
     left_out = _names("exclude", exclude) or []
     if features is not None and left_out:
         raise InputError(
-            "features and exclude were both given; name the columns to count, or those to leave out."
+            f"{argument('features')} and {argument('exclude')} cannot both be given; name the columns to "
+            "count, or those to leave out."
         )
     if preset is not None:
         checks.choice("preset", preset, PRESETS)
@@ -177,7 +178,7 @@ def _check_roles(roles: dict[str, str | None]) -> None:
         raise InputError("is missing: name the column that holds it.", argument="label")
     for role, name in roles.items():
         if name is not None and not isinstance(name, str):
-            raise InputError(f"{role} must be the name of a column, got {type(name).__name__}.")
+            raise InputError(f"must be the name of a column, got {type(name).__name__}.", argument=role)
 
 
 def _names(what: str, given: str | Sequence[str] | None) -> list[str] | None:
@@ -189,17 +190,18 @@ def _names(what: str, given: str | Sequence[str] | None) -> list[str] | None:
     names = [given] if isinstance(given, str) else list(given) if is_listed else []
     if not names or not all(isinstance(name, str) for name in names):
         shown = short(given) if isinstance(given, list | tuple) else type(given).__name__
-        raise InputError(f"{what} must be a list of column names, at least one, got {shown}.")
+        raise InputError(f"must be a list of at least one column name, got {shown}.", argument=what)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{what}: {twice!r} is given twice.")
+        raise InputError(f"names the column {twice!r} twice.", argument=what)
     return names
 
 
 def _check_columns(rows: Rows, wanted: Sequence[str]) -> None:
     """Refuse columns that cannot be counted, all together."""
     problems = [
-        f"column {name!r} holds {rows.columns[name].type}, which is not counted; convert it to text or numbers."
+        f"column {name!r} holds {rows.columns[name].type}, which cannot be counted; convert it to text or "
+        "numbers."
         for name in wanted
         if rows.columns[name].kind is None
     ]
@@ -212,8 +214,8 @@ def _text_like(found: Source, rows: Rows, used: Sequence[str]) -> list[str]:
     mixed = [name for name, column in rows.columns.items() if column.type == MIXED]
     if mixed:
         raise InputError(
-            f"column {mixed[0]!r} mixes types, and 1 and '1' would be two values; convert it to one type, "
-            "or name the features."
+            f"column {mixed[0]!r} mixes types, so 1 and '1' would be two values; convert it to one type, or "
+            "name the features."
         )
     chosen = [
         name

@@ -193,8 +193,8 @@ class Counts:
         neg, pos, n = (pairs[name].to_numpy() for name in ("neg", "pos", "n"))
         if (int(neg @ n), int(pos @ n)) != (self.neg, self.pos):
             raise InputError(
-                f"{' and '.join(self.sources)} gave other rows when it was read again; write the rows to files "
-                "that do not change, and count these."
+                f"{' and '.join(self.sources)} returned different rows when read again; write the rows to "
+                "files that do not change, and count those."
             )
 
     def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
@@ -226,7 +226,7 @@ def _common_kind(name: str, mine: Mapping[str, str], theirs: Mapping[str, str]) 
     if len(kinds) > 1:
         raise InputError(
             f"feature {name!r} is {mine[name]} on one side and {theirs[name]} on the other, so equal values "
-            "would not meet; read it with one type on both."
+            "would not match; read it with the same type on both sides."
         )
     return kinds.pop()
 

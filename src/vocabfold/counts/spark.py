@@ -171,11 +171,15 @@ class SparkTable:
 
 def two_sessions() -> InputError:
     """Say that frames of two sessions cannot meet."""
-    return InputError("these are on two Spark sessions; save one of them, and load it on the other.")
+    return InputError(
+        "the data are on two Spark sessions; save those of one session, and load them in the other."
+    )
 
 
 def _not_pickled() -> InputError:
-    return InputError("what is on a Spark cluster cannot be pickled; save it to a folder, and load that.")
+    return InputError(
+        "counts and codebooks on a Spark cluster cannot be pickled; save them to a folder, and load that."
+    )
 
 
 def count_rows(cluster: Cluster, rows: Rows, features: Sequence[str], target: Target) -> SparkPart:

@@ -120,7 +120,7 @@ def write(
             n_found = sum(entry["rows"] for entry in entries[name])
             if n_found != expected[name]:
                 raise InputError(
-                    f"{saver.folder} has {n_found:,} of the {expected[name]:,} rows that the workers wrote of "
-                    f"{name!r}; give a folder on a file system that the driver and all workers share."
+                    f"{saver.folder} holds {n_found:,} of the {expected[name]:,} rows of {name!r} that the "
+                    "workers wrote; give a folder on a file system that the driver and all workers share."
                 )
     return entries

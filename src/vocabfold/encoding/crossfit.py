@@ -130,13 +130,14 @@ class Folds:
             raise not_counts(counts)
         if not counts.folds:
             raise InputError(
-                f"the counts have no folds: count the rows with {argument('folds', 5)}, say, and fit these "
-                "counts."
+                f"the counts have no folds; count the rows with {argument('folds', 5)}, for example, and fit "
+                "those counts."
             )
         if column is not None and counts.fold_column is None:
             raise InputError(
-                f"fold_column is {column!r}, but the rows were dealt to folds by their number when they were "
-                f"counted; count them with that {argument('fold_column')}, or leave it out."
+                f"is {column!r}, but the rows were assigned to folds by their number when they were counted; "
+                f"count them with that {argument('fold_column')}, or leave it out.",
+                argument="fold_column",
             )
         same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
         if not same or not set(book.features) <= set(counts.features):
@@ -147,8 +148,8 @@ class Folds:
         """Refuse rows whose numbers do not tell their folds, as they are not what was counted in one go."""
         if self.column is None and fingerprints not in self.store.counts.fingerprints:
             raise InputError(
-                f"{place} is not what was counted in one go, and rows were dealt to folds by their number: "
-                "give the rows as they were counted, each day or shard on its own, or count them with a "
+                f"{place} was not counted as one input, and rows were assigned to folds by their number: give "
+                "the rows as they were counted, each day or shard separately, or count them with a "
                 f"{argument('fold_column')}."
             )
 
@@ -162,19 +163,22 @@ class Folds:
             folds = np.asarray(column.cast(pa.int64()).fill_null(-1))
         except pa.ArrowException:
             raise InputError(
-                f"fold_column {self.column!r} must hold whole numbers, got {column.type}."
+                f"{self.column!r} must hold whole numbers, got {column.type}.", argument="fold_column"
             ) from None
         if folds.size and folds.max() >= counts.folds:
             raise InputError(
-                f"fold_column {self.column!r} must hold whole numbers from 0 to {counts.folds - 1:,}, as when "
-                f"the rows were counted, got {folds.max():,}."
+                f"{self.column!r} must hold whole numbers from 0 to {counts.folds - 1:,}, as when the rows "
+                f"were counted, got {folds.max():,}.",
+                argument="fold_column",
             )
         return np.asarray(np.maximum(folds, -1), np.int32)  # a row without a fold was not counted
 
 
 def one_fold() -> InputError:
     """Say that there are no other folds."""
-    return InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
+    return InputError(
+        "all rows are in one fold, but at least two folds are needed; count the rows with other folds."
+    )
 
 
 @kernel

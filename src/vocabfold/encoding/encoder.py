@@ -129,7 +129,7 @@ def check_values(book: Codebook, schema: pa.Schema, place: str) -> None:
 
 def holds_ids(name: str, place: str) -> InputError:
     """Say that a column was transformed before."""
-    return InputError(f"column {name!r} of {place} holds ids already; give the rows as they were.")
+    return InputError(f"column {name!r} of {place} holds ids already; give the original rows.")
 
 
 def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:
@@ -141,8 +141,8 @@ def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:
 def check_found(book: Codebook, found: Mapping[str, tuple[str | None, str]], place: str) -> None:
     """Refuse columns, given their kinds and types, whose values cannot be in the codebook, all together."""
     problems = [
-        f"column {name!r} holds {kind or type} in {place}, and {book.columns[name].kind} in the codebook; "
-        "values of another type never match, so convert it first."
+        f"column {name!r} holds {kind or type} in {place}, but {book.columns[name].kind} in the codebook; "
+        "values of different types never match, so convert it first."
         for name, (kind, type) in found.items()
         if not is_comparable(kind, book.columns[name].kind)
     ]

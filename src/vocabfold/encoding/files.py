@@ -100,7 +100,7 @@ def _check_room(book: Codebook, engine: Engine) -> None:
         if needed > memory_limit:
             raise InputError(
                 f"column {name!r} of the codebook has {column.n_values:,} values, which need about "
-                f"{needed / 1e9:.3g} GB in memory, and the limit is {memory_limit / 1e9:.3g} GB; raise "
+                f"{needed / 1e9:.3g} GB in memory, but the limit is {memory_limit / 1e9:.3g} GB; raise "
                 f"{argument('memory_limit')}."
             )
 

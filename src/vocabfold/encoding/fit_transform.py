@@ -107,13 +107,13 @@ def fit_transform(
     is_spark = spark.is_frame(data)
     if is_spark and fold_column is None:
         raise InputError(
-            "rows of a Spark frame have no number, by which they would be dealt to folds; name a column with "
-            "the fold of each row as fold_column, made from a hash of an id of the row, say."
+            "rows of a Spark frame have no numbers by which to assign them to folds; give a column with the "
+            "fold of each row as fold_column=, for example a hash of the id of the row."
         )
     if not (is_spark or files.are_paths(data) or frames.is_frame(data)):
         raise InputError(
-            "fit_transform reads the rows twice, in their order, from files or a frame, got "
-            f"{type(data).__name__}; write it to a Parquet file first."
+            "fit_transform reads the rows twice, in the same order, so it needs files or a frame, got "
+            f"{type(data).__name__}; write the rows to a Parquet file first."
         )
     is_lazy = frames.is_lazy(data)
     if is_lazy:

@@ -40,8 +40,8 @@ def encode_spark_frame(plan: Plan, frame: Frame) -> Frame:
         plan.check_rows((spark.fingerprint(frame),), spark.NAME)
     elif plan.fold_column is None:
         raise InputError(
-            "rows of a Spark frame have no number, by which they were dealt to folds when they were counted; "
-            "count them with a fold_column."
+            "rows of a Spark frame have no numbers, by which rows were assigned to folds when they were "
+            "counted; count them with a fold_column."
         )
     return encode_plainly(plan, frame)
 
@@ -125,7 +125,7 @@ def _id(book: Codebook, name: str, i: int, place: int, pool: NDArray[np.int32] |
         other = f"coalesce(try_element_at(array({', '.join(map(str, pool[:-1]))}), fold + 1), {pool[-1]})"
     if book.settings["unseen"] == "error":
         start = literal(f"column {name!r}: the value ")
-        end = literal(" is not in the codebook, fitted with unseen='error'")
+        end = literal(" is not in the codebook, which was fitted with unseen='error'")
         value = f"coalesce(CAST(c{place} AS STRING), 'None')"
         return f"coalesce({found}, CAST(raise_error(concat({start}, {value}, {end})) AS INT))"
     return f"coalesce({found}, {other})"

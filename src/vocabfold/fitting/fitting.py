@@ -12,7 +12,7 @@ from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import in_rows
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
@@ -141,7 +141,7 @@ def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
     n_columns = len(counts.features)
     least, why = n_columns, " (one id per column)"
     if unseen == "own":
-        least, why = 2 * n_columns, " (two ids per column with unseen='own')"
+        least, why = 2 * n_columns, f" (two ids per column with {argument('unseen', 'own')})"
     if budget != AUTO:
         checks.at_least("budget", budget, least, why)
     for side, name in ((counts.neg, "negative"), (counts.pos, "positive")):

@@ -38,7 +38,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except SystemExit:
-        pass  # nobody reads the help any more
+        pass  # nobody is reading the help any more
     except Exception as error:
         if os.environ.get(DEBUG):
             traceback.print_exc()

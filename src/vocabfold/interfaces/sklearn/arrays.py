@@ -31,7 +31,7 @@ def matrix(X: Any, least_rows: int = 1) -> Any:
     """Return X as a frame in memory, or as an array of two dimensions."""
     if type(X) in (str, bytes, dict) or isinstance(X, os.PathLike):
         raise InputError(
-            f"X must be an array or a frame, got {type(X).__name__}; files are read by vf.fit_transform."
+            f"X must be an array or a frame, got {type(X).__name__}; use vf.fit_transform for files."
         )
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
@@ -121,7 +121,7 @@ def labels(y: Any, n_rows: int) -> pa.Array:
         try:
             array = array.cast(pa.timestamp("us"))  # as finer ones do not come back as Python's
         except pa.ArrowException as error:
-            raise InputError("y has instants finer than a microsecond; round them first.") from error
+            raise InputError("y has timestamps finer than a microsecond; round them first.") from error
     if len(array) != n_rows:
         raise InputError(
             f"X has {checks.number(n_rows, 'row')} and y has {len(array):,}; give a label for each row."
@@ -140,14 +140,14 @@ def classes_of(found: pa.Array) -> NDArray[Any]:
         counted = found.value_counts().sort("descending", by="counts")[:_SHOWN].to_pylist()
         shown = ", ".join(f"{short(v['values'])} in {checks.number(v['counts'], 'row')}" for v in counted)
         raise InputError(
-            f"y has {len(values):,} distinct values ({shown}{', ...' if len(values) > _SHOWN else ''}), and "
-            "exactly two are needed: more classes, or a number to predict, cannot be used yet, so recode it "
+            f"y has {len(values):,} distinct values ({shown}{', ...' if len(values) > _SHOWN else ''}), but "
+            "exactly two are needed: multiclass and continuous targets are not supported yet, so recode it "
             "first."
         )
     if len(values) < 2:
         raise InputError(
-            f"y has one class only ({short(values[0].as_py())}); rows of both classes are needed to fit, or, "
-            "to begin partial_fit with these, classes= with both."
+            f"y has one class only ({short(values[0].as_py())}); give rows of both classes, or, to start "
+            "partial_fit with these rows, name both with classes=."
         )
     return np.sort(values.to_numpy(zero_copy_only=False))
 
@@ -157,7 +157,7 @@ def known_classes(found: pa.Array, classes: NDArray[Any]) -> NDArray[Any]:
     others = [value for value in found.unique().to_pylist() if value not in classes.tolist()]
     if others:
         raise InputError(
-            f"y has the value {short(others[0])}, and the classes are {_listed(classes)}; recode it first."
+            f"y has the value {short(others[0])}, but the classes are {_listed(classes)}; recode it first."
         )
     return classes
 
@@ -169,7 +169,7 @@ def positive_of(classes: NDArray[Any], positive: Any) -> Any:
     found = classes[np.asarray(classes == positive, bool)]
     if not found.size:
         raise InputError(
-            f"positive is {short(positive)}, and y has the values {_listed(classes)}; name one of them."
+            f"positive is {short(positive)}, but y has the values {_listed(classes)}; name one of them."
         )
     return found.tolist()[0]
 
@@ -249,8 +249,8 @@ def _too_many(cv: Any) -> InputError:
 
 def _no_partition(cv: Any) -> InputError:
     return InputError(
-        f"cv must test each row in exactly one split and train on it in all others, and {short(cv)} does not; "
-        "give a number of folds, or StratifiedKFold, say."
+        f"cv must test each row in exactly one split and train on it in all others, but {short(cv)} does not; "
+        "give a number of folds, or StratifiedKFold, for example."
     )
 
 
@@ -260,8 +260,8 @@ def check_largest(weights: pa.Array, dedicated_min: int) -> None:
     if dedicated_min > _FEW_ROWS and dedicated_min <= _FEW_ROWS * largest < np.inf:
         warnings.warn(
             VocabfoldWarning(
-                f"rows weigh up to {largest:,.6g}, so that {_FEW_ROWS} of them, or fewer, earn a value a "
-                f"dedicated id with dedicated_min={dedicated_min:,}, which may leak their labels; give "
+                f"rows weigh up to {largest:,.6g}, so {_FEW_ROWS} rows or fewer are enough for a dedicated id "
+                f"with dedicated_min={dedicated_min:,}, which may leak their labels; use "
                 f"dedicated_min={int(np.ceil(30 * largest)):,}, or smaller weights."
             ),
             stacklevel=5,

@@ -260,7 +260,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
             warnings.warn(
                 VocabfoldWarning(
                     "X looks like the training data: transform() leaks its labels through infrequent values. "
-                    "Use fit_transform(X, y) for training, and score on held-out rows."
+                    "Use fit_transform(X, y) for training; score on held-out rows."
                 ),
                 stacklevel=3,
             )

@@ -69,7 +69,7 @@ def ids_of(book: Codebook, X: Any) -> NDArray[Any]:
         X = frames.to_arrow(X, book.features)
     ids = arrays.numbers("X", X)
     if ids.shape[1] != len(book):
-        raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
+        raise InputError(f"X has {ids.shape[1]:,} columns of ids, but {len(book):,} columns were fitted.")
     return ids
 
 

@@ -167,7 +167,10 @@ class Engine:
                 f"{argument('memory_limit')}, or set TMPDIR."
             )
         if "no space left" in text.lower():
-            return InputError(f"the disk is full: temporary files go to {tempfile.gettempdir()}.")
+            return InputError(
+                f"the disk is full: temporary files go to {tempfile.gettempdir()}; free some space, or set "
+                "TMPDIR."
+            )
         first = re.sub(r"^[A-Za-z ]+ Error: ", "", text.strip().split("\n")[0])[:_MAX_MESSAGE]
         return InputError(f"{self.subject} cannot be read: {first.rstrip('.')}.")
 
@@ -176,7 +179,7 @@ def identifier(name: str) -> str:
     """Return a name as SQL."""
     if not name or "\0" in name:
         raise InputError(
-            f"a column is called {name!r}; a name needs at least one character, and none may be NUL."
+            f"the column name {name!r} cannot be used: names need at least one character, none of them NUL."
         )
     return '"' + name.replace('"', '""') + '"'
 

@@ -104,7 +104,7 @@ def session_of(given: Any) -> Any:
         raise InputError(f"spark must be a SparkSession, got {type(session).__name__}.")
     with explained():
         if session.client.is_closed if is_connect else session.sparkContext._jsc is None:
-            raise InputError("the Spark session has been stopped; make a new one, and read the rows with it.")
+            raise InputError("the Spark session has been stopped; start a new one, and read the rows with it.")
         version = session.version
     if int(version.split(".")[0]) < _LEAST_VERSION:
         raise InputError(
@@ -301,8 +301,8 @@ def _first_line(error: Exception) -> str:
     text = str(error).strip()
     if "No module named" in text:
         return (
-            "this step runs Python on the workers, and theirs lacks vocabfold or what it needs; install it "
-            "there, and set PYSPARK_PYTHON to that Python before the session starts"
+            "this step runs Python on the workers, where vocabfold or a package that it needs is missing; "
+            "install vocabfold there, and set PYSPARK_PYTHON to that Python before the session starts"
         )
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] ([^\n]*?)\.? SQLSTATE", text)
     cause = re.search(r"^: (?:[\w.$]+: )?(.*)", text, re.MULTILINE)  # below what py4j says

@@ -26,7 +26,7 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BEGIN = re.compile(rb'{\s*"format": "(vocabfold \w+)",\s*"version": (\d{1,9})\b')
 _END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
 
-REMEDY = "; take the folder from a copy, or make it again"  # if it is damaged
+REMEDY = "; restore the folder from a copy, or create it again"  # if it is damaged
 
 Json = dict[str, Any]
 
@@ -72,7 +72,7 @@ def parse(file: Path, content: bytes, layout: Layout) -> Json:
         if rb"\ud" in content.lower():  # halves of characters, perhaps, which no text can hold
             json.dumps(header, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise CodebookError(f"{file} is not valid: it is no JSON.") from error
+        raise CodebookError(f"{file} is not valid: it is not JSON.") from error
     return dict(header)
 
 
@@ -120,7 +120,8 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
 
 def _not_plain(path: Path) -> CodebookError:
     return CodebookError(
-        f"{path} is a link, a folder or a device, and only plain files are read; put the file itself there."
+        f"{path} is a link, a folder or a device, but only plain files are read; replace it with the file "
+        "itself."
     )
 
 

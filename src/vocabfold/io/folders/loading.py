@@ -118,7 +118,7 @@ def _origin(folder: Path, header: bytes) -> Origin:
     if not os.path.lexists(file):
         return Origin()
     content = headers.content(file, MAX_PROVENANCE)
-    headers.check_checksum(file, content, "; the folder is as good without this file, so it may be removed")
+    headers.check_checksum(file, content, "; the folder works without this file, so you may delete it")
     with suppress(ValueError, RecursionError, TypeError, KeyError):
         found = json.loads(content)
         if found["header"] == headers.sha256(header):

@@ -17,12 +17,12 @@ UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
 def folder_at(path: str | os.PathLike[str]) -> Path:
     """Return the folder that a path names, be it there or not."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
-        raise InputError(f"the path of a folder is needed, got {path!r}.")
+        raise InputError(f"expected the path of a folder, got {path!r}.")
     address = re.match(r"([A-Za-z][\w+.-]*)://", str(path))
     if address and address[1] != "file":
         raise InputError(
-            f"{path} is not a folder: {address[1]} and other stores are not supported yet; give a folder, for "
-            "Spark one that the driver and the workers share."
+            f"{path} is not a folder: {address[1]} and other stores are not supported yet; give a folder (on "
+            "Spark, one that the driver and the workers share)."
         )
     checks.spelled(path)
     try:
@@ -52,8 +52,8 @@ def check_replaceable(folder: Path, layout: headers.Layout) -> None:
     strange = {name for name in names if not (is_ours(name) or name in (layout.header, PROVENANCE))}
     if strange or (layout.header not in names and PROVENANCE in names):
         raise InputError(
-            f"{folder} holds {sorted(strange or names)[0]!r}, so it is not replaced; give a folder that is new "
-            f"or empty, or one with a {layout.noun} that vocabfold saved."
+            f"{folder} holds {sorted(strange or names)[0]!r}, so it is not replaced; give a new or empty "
+            f"folder, or one with a {layout.noun} that vocabfold saved."
         )
 
 

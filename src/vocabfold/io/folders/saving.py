@@ -53,7 +53,7 @@ def saving(path: str | os.PathLike[str], layout: headers.Layout, origin: Origin)
         raise InputError(f"{folder} is a file; give a folder.") from error
     except (OSError, pa.ArrowException) as error:
         if checks.is_disk_full(error):
-            raise InputError(f"the disk is full: {folder} is as it was before.") from error
+            raise InputError(f"the disk is full; {folder} is unchanged.") from error
         raise InputError(f"{folder} cannot be written: {checks.reason(error)}.") from error
 
 
@@ -63,8 +63,8 @@ def _checksummed(saver: Saver, layout: headers.Layout) -> bytes:
     header = headers.checksummed({"format": layout.format, "version": layout.version, **saver.header})
     if len(header) > headers.MAX_BYTES:
         raise InputError(
-            f"the header of {saver.folder} would have {len(header):,} bytes, and {headers.MAX_BYTES:,} are "
-            "allowed; give fewer ids or columns."
+            f"the header of {saver.folder} would have {len(header):,} bytes, but at most "
+            f"{headers.MAX_BYTES:,} are allowed; use fewer ids or columns."
         )
     return header
 
@@ -111,7 +111,7 @@ def _hold(folder: Path) -> Held | None:
             return open_locked(folder, FOLDER) if os.name == "posix" else None
         except BlockingIOError as error:
             raise InputError(
-                f"{folder} is being saved by someone else; wait for that, or save elsewhere."
+                f"{folder} is being saved by another process; wait until it has finished, or save elsewhere."
             ) from error
         except (FileExistsError, FileNotFoundError):
             if os.path.lexists(folder) and not folder.is_dir():

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines import spark
 from vocabfold.io.rows import files, frames, writing
 
@@ -15,11 +15,11 @@ def check_out(data: Any, out: str | os.PathLike[str] | None, preset: str | None,
     """Refuse an `out` that could not be written, before the work is done."""
     if spark.is_frame(data):
         if out is not None:
-            raise InputError("a Spark frame is returned as a Spark frame; leave out= away, and write that one.")
-        if preset is not None:
             raise InputError(
-                "is for text files; a Spark frame has names and types of its own.", argument="preset"
+                "a Spark frame is encoded to a Spark frame; leave out= away, and write the result with Spark."
             )
+        if preset is not None:
+            raise InputError("is for text files; a Spark frame has its own names and types.", argument="preset")
         return
     if out is None:
         check_frame(data)
@@ -32,8 +32,9 @@ def check_frame(data: Any) -> None:
     """Refuse what is no frame, if nothing says where to write it."""
     if not frames.is_frame(data):
         raise InputError(
-            "out is missing: frames and Arrow tables are returned, and everything else (here "
-            f"{type(data).__name__}) is written to a file, such as out='ids.parquet'."
+            f"is required for {type(data).__name__} input, e.g. {argument('out', 'ids.parquet')} (only frames "
+            "and Arrow tables are returned in memory).",
+            argument="out",
         )
 
 
@@ -45,7 +46,9 @@ def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tup
     if not (os.fspath(out).endswith(("/", os.sep)) or target.is_dir()):
         found = [(data, target)]
     elif not is_files:
-        raise InputError(f"{out} is a folder, for files; to write {type(data).__name__}, give a file.")
+        raise InputError(
+            f"{out} is a folder, which can take only files; give a file to write {type(data).__name__} to."
+        )
     else:
         paths = [Path(os.path.abspath(file)) for file in read]
         root = os.path.commonpath([path.parent for path in paths])
@@ -60,7 +63,7 @@ def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tup
     for _, path in found:
         writing.format_of(path)
         if path.resolve() in inputs:
-            raise InputError(f"{path} is to be read and to be written; give another out.")
+            raise InputError(f"{path} is both input and output; give another {argument('out')}.")
     return found
 
 

@@ -62,7 +62,7 @@ def format_of(files: Sequence[Path], *, text: str | None = None) -> str:
             found = text
         if found is None or (found == PARQUET and name != file.name):
             raise InputError(
-                f"the format of {file} cannot be told from its name; it must end in .parquet, .csv, .tsv or "
+                f"cannot tell the format of {file} from its name; it must end in .parquet, .csv, .tsv or "
                 ".jsonl, and all but .parquet may be followed by .gz or .zst."
             )
         formats.setdefault(found, file)
@@ -94,7 +94,7 @@ def _find_one(given: str) -> list[Path]:
     if not given:
         raise InputError("the path is empty; give a file, a pattern or a folder.")
     if "://" in given:
-        raise InputError(f"{given}: addresses are not read yet; copy the files to this machine first.")
+        raise InputError(f"{given} is a URL, which cannot be read yet; copy the files to this machine first.")
     try:
         return _on_disk(given, Path(given).expanduser())
     except InputError:
@@ -121,7 +121,7 @@ def _on_disk(given: str, path: Path) -> list[Path]:
         return files
     if path.exists():
         if not path.is_file():  # a pipe could be read once only, and a device may have no end
-            raise InputError(f"{given} is no plain file; write the rows to a file first.")
+            raise InputError(f"{given} is not a plain file; write the rows to a file first.")
         if not os.access(path, os.R_OK):
             raise InputError(f"{given} cannot be read; check its permissions.")
         return [path]

@@ -170,8 +170,8 @@ def _mixed(name: str, values: Sequence[Any]) -> WrongType:
     types = _types(values)
     if len(types) > 1:
         return WrongType(
-            f"column {name!r} mixes {' and '.join(types[:3])}, and 1 and '1' would be two values; "
-            "convert it to one type first: the argument must be all strings, all numbers or all dates."
+            f"column {name!r} mixes {' and '.join(types[:3])}, so 1 and '1' would be two values; convert it "
+            "to one type first: the argument must be all strings, all numbers or all dates."
         )
     return WrongType(
         f"column {name!r} holds values of type {''.join(types)}, which cannot be read; convert it first."

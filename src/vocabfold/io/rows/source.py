@@ -112,7 +112,7 @@ def _column(name: str, type: pa.DataType, reference: str) -> Column:
         return Column(None, "NULL", str(type))
     if kind == "timestamp" and _unit(type) == "ns":
         # Truncated to microseconds, two instants could become one.
-        problem = literal(f"column {name!r} has instants finer than a microsecond; round them first")
+        problem = literal(f"column {name!r} has timestamps finer than a microsecond; round them first")
         reference = f"CASE WHEN epoch_ns({reference}) % 1000 <> 0 THEN error({problem}) ELSE {reference} END"
     return Column(kind, KINDS[kind].read.format(reference), kind)
 
@@ -183,8 +183,8 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
                 type, expected = schema.field(name).type, first.field(name).type
                 if kind_of(type) != kind_of(expected):
                     raise InputError(
-                        f"column {name!r} is {type} in {path} but {expected} in {paths[0]}; "
-                        "write them with one type, or count them apart."
+                        f"column {name!r} is {type} in {path} but {expected} in {paths[0]}; write them with "
+                        "one type, or count them separately."
                     )
                 types[name].add(type)
         if numbered and {name.lower() for name in first.names} & _NUMBERING:
