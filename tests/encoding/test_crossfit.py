@@ -78,7 +78,7 @@ def test_training_rows_are_encoded_by_other_folds(options):
     assert fitted.digest == book.digest
     with pytest.warns(
         UserWarning,
-        match=r"^the Arrow Table looks like the rows that the codebook was fitted on: their ids leak",
+        match=r"^the Arrow Table looks like the training data: transform\(\) leaks",
     ):
         naive = book.transform(table)
     if book.columns["site"].n_dedicated:
@@ -177,7 +177,7 @@ def test_rows_with_other_folds_are_noticed(tmp_path):
             book.transform(without, counts=counts)
     alone = table.set_column(3, "part", pa.array([1] * table.num_rows))
     counts = vf.count(alone, "click", ["site", "device"], fold_column="part")
-    with pytest.raises(vf.InputError, match=r"^all rows are in one fold; at least two are needed"):
+    with pytest.raises(vf.InputError, match=r"^all rows are in one fold, but at least two folds are needed"):
         vf.fit(counts, 60).transform(alone, counts=counts)
 
 
@@ -222,7 +222,7 @@ def test_noise_stays_noise(seed, folds):
 
 
 def naive(book, table):
-    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the training data"):
         return book.transform(table)
 
 
@@ -285,7 +285,7 @@ def test_rows_that_were_fitted_are_known_again(tmp_path, kind, recwarn):
     book = vf.fit(vf.count(data, "click", ["site", "device"]), 9)
     book.save(tmp_path / "book")
     book = vf.load(tmp_path / "book")
-    match = "looks like the rows that the codebook was fitted on: .*Use fit_transform, or transform"
+    match = "looks like the training data: .*Use fit_transform, or transform"
     out = tmp_path / "out.parquet"
     with pytest.warns(UserWarning, match=match):
         book.transform(data, out=out if kind in ("parquet", "csv", "files") else None)
@@ -310,7 +310,7 @@ def test_other_rows_are_not_taken_for_those_that_were_fitted(tmp_path):
     book = vf.fit(vf.count(days[0], "click", ["site", "device"]), 9)
     book.transform(days[1], out=tmp_path / "out.parquet")
     assert not book.evaluate(days[1]).is_fitted
-    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the training data"):
         book.transform(days[0][3:9], out=tmp_path / "out.parquet")  # some of them
 
 
@@ -344,11 +344,11 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: b.transform(t, fold_column="part"),
-            r"^fold_column is for the rows of counts with folds",
+            r"^fold_column is for rows that were counted with folds",
         ),
         (
             lambda t, c, b: b.transform(t, counts=vf.count(t, "click")),
-            r"^the counts have no folds: count the rows with folds=5, say, and fit these counts\.$",
+            r"^the counts have no folds; count the rows with folds=5, for example, and fit those counts\.$",
         ),
         (
             lambda t, c, b: b.transform(t, counts=c, fold_column="part"),
@@ -356,7 +356,7 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: b.transform(t.slice(1), counts=c),
-            r"^the Arrow Table is not what was counted in one go, and rows were dealt to folds by their number",
+            r"^the Arrow Table was not counted as one input, and rows were assigned to folds by their number",
         ),
         (
             lambda t, c, b: b.transform(t, counts=vf.count(t.slice(1), "click", folds=3)),
@@ -400,11 +400,11 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: vf.fit_transform(t.to_reader(), "click", 9),
-            r"^fit_transform reads the rows twice, in their order, from files or a frame, got RecordBatch",
+            r"^fit_transform reads the rows twice, in the same order, so it needs files or a frame, got",
         ),
         (
             lambda t, c, b: vf.fit_transform("rows.parquet", "click", 9),
-            r"^out is missing: frames and Arrow tables",
+            r"^out is required for RecordBatchReader input",
         ),
         (
             lambda t, c, b: vf.fit_transform(t, "click", 9, out="no/out.parquet"),

@@ -26,7 +26,7 @@ from vocabfold.io.rows import streams
 from vocabfold.io.rows.source import source
 
 # Most tests look up the very rows that they fitted; test_crossfit.py is about what that warns of.
-pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the rows that the codebook was fitted on")
+pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the training data")
 
 
 INPUTS = {
