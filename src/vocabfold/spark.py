@@ -238,7 +238,7 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
     def transformTraining(self, dataset: DataFrame) -> DataFrame:
         """Encode rows that the stage was fitted on out of fold, whatever was done to their frame since.
 
-        `transform` does so for the very frame that was fitted, and knows no other: with a filter or one more
+        `transform` does so only for the very frame that was fitted: with a filter or one more
         column it is another query. For a stage that was fitted with `foldCol`, in the same session.
         """
         session_of(dataset)

@@ -16,7 +16,7 @@ import vocabfold as vf
 from support import reference
 from support.builders import clicks, fold_counts
 from vocabfold.codebook.out_of_fold import gain_of_rest
-from vocabfold.counts.target import _dealt, dealt
+from vocabfold.counts.target import _assigned, assigned
 from vocabfold.io.engines.duckdb import Engine
 
 
@@ -36,10 +36,10 @@ def test_the_fold_of_a_row_is_the_one_that_was_counted():
     for folds, seed in ((2, 0), (5, 3), (1000, 10**12)):
         with Engine() as engine:
             table = engine.table(pa.table({"n": numbers}))
-            found = engine.run(f"SELECT n, {_dealt('n', folds, seed)} AS fold FROM {table} ORDER BY n")
-        assert dealt(numbers, folds, seed).tolist() == found["fold"].to_pylist()
+            found = engine.run(f"SELECT n, {_assigned('n', folds, seed)} AS fold FROM {table} ORDER BY n")
+        assert assigned(numbers, folds, seed).tolist() == found["fold"].to_pylist()
         if folds == 5:
-            assert np.bincount(dealt(numbers, folds, seed)).min() > 900
+            assert np.bincount(assigned(numbers, folds, seed)).min() > 900
 
 
 OPTIONS = [
@@ -68,7 +68,7 @@ def test_training_rows_are_encoded_by_other_folds(options):
     book, encoded = vf.fit_transform(
         table, "click", folds=4, fold_seed=7, features=["site", "device"], **options
     )
-    folds = dealt(np.arange(table.num_rows), 4, 7).tolist()
+    folds = assigned(np.arange(table.num_rows), 4, 7).tolist()
     expected = looped(book, None, table, folds)
     assert encoded.drop_columns(["click", "part"]).to_pydict() == expected
     assert encoded.select(["click", "part"]).equals(table.select(["click", "part"]))
@@ -238,7 +238,7 @@ def test_the_out_of_fold_gain_is_that_of_the_encoded_rows():
     for options in OPTIONS:
         book = vf.fit(counts, **{"budget": 40} | options)
         ids = book.transform(table, counts=counts)
-        folds = dealt(np.arange(table.num_rows), 4, 0)
+        folds = assigned(np.arange(table.num_rows), 4, 0)
         for name, column in book.columns.items():
             told, overall = 0.0, np.mean(table["click"])
             for fold in range(4):
@@ -352,7 +352,7 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: b.transform(t, counts=c, fold_column="part"),
-            r"^fold_column is 'part', but the rows were dealt to folds by their number",
+            r"^fold_column is 'part', but the rows were assigned to folds by their number",
         ),
         (
             lambda t, c, b: b.transform(t.slice(1), counts=c),
@@ -424,7 +424,7 @@ def by_column(table):
     return vf.fit(by_column.counts, 9)
 
 
-def test_counts_with_folds_are_added_if_they_were_dealt_alike():
+def test_counts_with_folds_are_added_if_they_were_assigned_alike():
     table = clicks(300)
     counts = [
         vf.count(table, "click", "site", **options)

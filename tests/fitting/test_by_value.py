@@ -187,7 +187,7 @@ def test_where_all_is_pooled_and_new_values_have_their_own_id_there_is_one(metho
         assert fold_counts(vf.count(rows, "y"), 4, **options).sizes == {"a": 1}
 
 
-def test_values_are_dealt_by_md5_whatever_their_order(rows, counts):
+def test_values_are_assigned_by_md5_whatever_their_order(rows, counts):
     book = fold_counts(counts, 40, method="hashing", allocation="uniform")
     for name, kind in (("site", "text"), ("hour", "integer")):
         id_of_bucket = {}

@@ -120,7 +120,7 @@ class Lookups:
     def groups(self, name: str, examples: int = 3) -> pa.Table:
         """Return the ids of a column that values have, as an Arrow table: id, n_values, neg, pos, examples.
 
-        The examples are the values with most rows, so many of each id. Pooled values are in no group, even
+        The examples are the values with most rows, so many of each id. Rare values are in no group, even
         if they share an id with others.
         """
         self.column(name)

@@ -38,7 +38,7 @@ class SparkStore:
 
     @cached_property
     def frame(self) -> Frame:
-        """The values of all columns; pooled ones are not among them."""
+        """The values of all columns; rare ones are not among them."""
         with Cluster(self.table.session) as cluster:
             return cluster.frame(self._sql(cluster))
 

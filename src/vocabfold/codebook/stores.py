@@ -38,7 +38,7 @@ class Store(Protocol):
         """Return the values of columns and their ids in memory, ready to be searched."""
 
     def value_bytes(self, name: str) -> int:
-        """Return how many bytes the texts of a column have; 0, if nobody knows."""
+        """Return how many bytes the texts of a column have; 0, if that is unknown."""
 
     def hashes(self) -> dict[str, str]:
         """Return the hash of the rows of each column: what it adds to the digest."""
@@ -114,18 +114,18 @@ class Buckets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A column, the id of each (neg, pos) of its tail, and that of each private value, or of each bucket."""
+    """A column, the shared id of each (neg, pos), and the dedicated ids of values, or those of buckets."""
 
     column: BookColumn
     of_pairs: pa.Table  # neg, pos, id
     of_values: pa.Table  # value, id, neg, pos
-    is_divided: bool = False  # values with ids of their own may have the (neg, pos) of a tail
+    is_divided: bool = False  # values with dedicated ids may have the (neg, pos) of others
     buckets: Buckets | None = None  # if values are hashed: they are the values in of_values
 
 
 @dataclass(frozen=True, eq=False)
 class FittedStore(LocalStore):
-    """Values as a query: counts joined with the ids of their (neg, pos), and values with ids of their own."""
+    """Values as a query: counts joined with the ids of their (neg, pos), and values with dedicated ids."""
 
     counts: Counts
     built: Mapping[str, Built]

@@ -71,12 +71,12 @@ def count(
         The layout of the Criteo challenge: tabs, no header, label, I1 to I13, C1 to C26; the features are C1
         to C26.
     folds : int
-        Count each of so many folds apart, for out-of-fold encoding. Rows are dealt to folds by their number,
-        in the order of files and rows; those of a Spark frame have none and need a `fold_column`.
+        Count each of so many folds separately, to encode out of fold. Rows are assigned to folds by their
+        number, in the order of files and rows; those of a Spark frame have none and need a `fold_column`.
     fold_seed : int
-        Another number deals the rows in another way.
+        Another number assigns the rows to folds in another way.
     fold_column : str, optional
-        A column with the fold of each row, 0 to `folds` - 1; without `folds`, its largest value tells how many.
+        A column with the fold of each row, 0 to `folds` - 1. By default, its largest value sets `folds`.
     memory_limit : int or str, optional
         Bytes, or a text such as "4GB"; by default half of the machine's memory. What does not fit goes to
         temporary files, which are removed at the end.

@@ -52,7 +52,7 @@ class Counts:
     folds : int
         Folds counted apart, or 0.
     fold_seed, fold_column
-        How rows were dealt to them, or the column that tells.
+        How rows were assigned to the folds: the seed, or the column.
     sources : tuple of str
         What was counted.
     """

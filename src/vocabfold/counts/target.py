@@ -116,7 +116,7 @@ def look_over(
         folds = _check_folds(fold_column, folds, classes)
         fold = rows.columns[fold_column].sql
     elif folds:
-        fold = _dealt(rows.number, folds, fold_seed)
+        fold = _assigned(rows.number, folds, fold_seed)
     return Target(
         is_positive=f"({label_sql} = {engine.variable('positive', value)})" if is_present else "false",
         units=in_units,
@@ -223,7 +223,7 @@ def _check_weights(weight: str, classes: list[Row]) -> int:
 
 
 def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
-    """Return the number of folds that a column tells."""
+    """Return the number of folds in a column."""
     n_missing = sum(group["n_no_fold"] for group in classes)
     if n_missing:
         raise InputError(
@@ -240,14 +240,14 @@ def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
     return folds or max(2, last + 1)
 
 
-def _dealt(number: str, folds: int, seed: int) -> str:
+def _assigned(number: str, folds: int, seed: int) -> str:
     """Return the fold of a row by its number: two rounds of a multiplicative generator with shifts between."""
     mixed = f"(({number} + {1 + seed * 40692 % _PRIME}) % {_PRIME} * 48271 % {_PRIME})"
     mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {_PRIME})"
     return f"xor({mixed}, {mixed} >> 13) % {folds}"
 
 
-def dealt(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
+def assigned(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
     """Return the folds of rows by their numbers: those that the query for them gives."""
     mixed = (numbers + (1 + seed * 40692 % _PRIME)) % _PRIME * 48271 % _PRIME
     mixed = (mixed ^ mixed >> 15) * 69621 % _PRIME

@@ -90,8 +90,8 @@ def encode(encoder: Encoder, table: pa.Table, folds: Ids | None = None) -> dict[
         encoder.indexes[name].prepare(table.num_rows)
     pieces = [(name, *piece) for name in names for piece in _pieces(table[name], folds)]
     if len(pieces) > len(names):
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(lambda piece: encoder.ids(*piece), pieces))
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            found = list(threads.map(lambda piece: encoder.ids(*piece), pieces))
     else:  # a few rows: threads would take longer to begin
         found = [encoder.ids(*piece) for piece in pieces]
     ids: dict[str, list[Ids]] = {name: [np.empty(0, np.int32)] for name in names}

@@ -1,4 +1,4 @@
-"""Rows -> Codebook and the ids of the same rows, for a model to be trained on."""
+"""Rows -> Codebook and the ids of the same rows, to train a model on."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def fit_transform(
     shards: int = 1,
     seed: int = 0,
 ) -> tuple[Codebook, Any]:
-    """Fit a codebook on rows, and encode the same rows for a model to be trained on.
+    """Fit a codebook on rows, and encode the same rows out of fold, to train a model on.
 
-    No id knows the label of its row: a row of a tail is encoded by what the other folds tell of its value. So
-    the result differs from `fit(...)` followed by `transform`, on purpose; the ids are those of one codebook.
+    No id leaks the label of its row: a row of an infrequent value gets its id from the rows of the other folds.
+    So the result differs from `fit(...)` followed by `transform`, on purpose; both use the ids of one codebook.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def fit_transform(
     out : path, optional
         As for `Codebook.transform`; without it, data must be a frame.
     folds : int
-        As for `count`, at least 2; a `fold_column` tells itself how many there are.
+        As for `count`, at least 2; with a `fold_column`, its values set the number.
     fold_seed, fold_column
         As for `count`.
     offset_ids, only_ids, overwrite
@@ -80,7 +80,7 @@ def fit_transform(
     Returns
     -------
     book : Codebook
-        For rows to come.
+        To encode other rows with.
     encoded : frame or Transformed
         The rows given, with ids; what `Codebook.transform` returns.
 

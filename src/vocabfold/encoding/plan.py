@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def fold_column(self) -> str | None:
-        """The column that tells the folds of the rows."""
+        """The column with the folds of the rows."""
         return self.folds.column if self.folds else None
 
     @property
@@ -86,7 +86,7 @@ class Plan:
         return pa.schema(fields, frames.metadata_of_ids(given.metadata, self.book.columns) | about)
 
     def check_rows(self, known: tuple[str, ...], place: str) -> None:
-        """Warn of rows that the codebook was fitted on; or refuse those that were dealt to folds otherwise."""
+        """Warn of rows that the codebook was fitted on; or refuse those with other folds."""
         training = either(
             "fit_transform, or transform(..., counts=) with counts by fold,",
             "'vocabfold fit --train-out', or 'vocabfold transform --counts' with counts by fold,",

@@ -206,8 +206,8 @@ def numbers(what: str, given: Any) -> NDArray[Any]:
 
 
 def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) -> NDArray[np.int32]:
-    """Deal rows to folds: each class evenly and at random, or as a splitter, or an iterable of splits, says."""
-    dealt = np.full(is_positive.size, -1, np.int32)
+    """Assign rows to folds: each class evenly and at random, or as a splitter or an iterable of splits says."""
+    assigned = np.full(is_positive.size, -1, np.int32)
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         n_folds = checks.at_least("cv", int(cv), 2)
         if n_folds > MAX_FOLDS:
@@ -219,8 +219,8 @@ def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) ->
                     f"cv is {n_folds:,}, but one class has only {checks.number(rows.size, 'row')}; "
                     "give a smaller cv, or more rows."
                 )
-            dealt[rows] = random.permutation(np.arange(rows.size, dtype=np.int32) % n_folds)
-        return dealt
+            assigned[rows] = random.permutation(np.arange(rows.size, dtype=np.int32) % n_folds)
+        return assigned
     try:
         for fold, (train, test) in enumerate(check_cv(cv, is_positive, classifier=True).split(X, is_positive)):
             if fold == MAX_FOLDS:
@@ -229,18 +229,18 @@ def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) ->
             is_test[test] = True
             is_train = np.zeros(is_positive.size, bool)
             is_train[train] = True
-            if (is_train == is_test).any() or (dealt[is_test] >= 0).any():
+            if (is_train == is_test).any() or (assigned[is_test] >= 0).any():
                 raise _no_partition(cv)
-            dealt[is_test] = fold
+            assigned[is_test] = fold
     except InputError:
         raise
     except (TypeError, ValueError, IndexError) as error:
         raise InputError(
             f"cv must be a number of folds, a splitter without groups, or a list of splits, got {short(cv)}."
         ) from error
-    if (dealt < 0).any():
+    if (assigned < 0).any():
         raise _no_partition(cv)
-    return dealt
+    return assigned
 
 
 def _too_many(cv: Any) -> InputError:
@@ -255,7 +255,7 @@ def _no_partition(cv: Any) -> InputError:
 
 
 def check_largest(weights: pa.Array, dedicated_min: int) -> None:
-    """Warn if a few rows weigh as much as the many that an id of one's own takes."""
+    """Warn if a few rows weigh as much as the many that a dedicated id takes."""
     largest = float(np.asarray(weights).max(initial=0))  # as five times an integer may be none
     if dedicated_min > _FEW_ROWS and dedicated_min <= _FEW_ROWS * largest < np.inf:
         warnings.warn(

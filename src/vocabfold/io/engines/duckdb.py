@@ -1,7 +1,7 @@
 """SQL text -> tables and files, in this process.
 
 An engine lives for one task. It keeps to its memory limit by spilling into a temporary folder, which is
-removed when the task ends, and it knows nothing of vocabularies. Names and texts that come from outside enter
+removed when the task ends. No vocabulary is known here. Names and texts that come from outside enter
 a query through `identifier` and `literal` alone.
 """
 
@@ -66,7 +66,7 @@ class Engine:
                 "python_enable_replacements": "false",  # a table name never finds a Python variable
             }
         )
-        # Without these two, `progress` knows nothing, or DuckDB prints a bar of its own.
+        # Without these two, `progress` returns nothing, or DuckDB prints a bar of its own.
         self._connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         self.subject = "the table"  # what messages say cannot be read
         self._n_tables = 0

@@ -169,7 +169,7 @@ class Cluster:
         return literal(value)
 
     def progress(self) -> float:
-        """Return how much of the running query is done: nobody knows."""
+        """Return how much of the running query is done, which is unknown."""
         return 0.0
 
 

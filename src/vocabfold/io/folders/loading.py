@@ -91,7 +91,7 @@ def _load(folder: Path, layout: headers.Layout) -> Loaded:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Return what a file is told by from one that took its place, even one of the same content."""
+    """Return what distinguishes a file from one that took its place, even one of the same content."""
     try:
         found = file.lstat()
     except OSError:

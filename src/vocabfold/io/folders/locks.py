@@ -71,7 +71,7 @@ def _is_at(descriptor: int, path: Path, *, follow_symlinks: bool) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock an open file or folder; False, where the system knows no locks."""
+    """Lock an open file or folder; False, where the system has no locks."""
     if fcntl is None:
         return False
     try:
