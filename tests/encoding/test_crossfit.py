@@ -164,11 +164,11 @@ def test_rows_with_other_folds_are_noticed(tmp_path):
     table = clicks(n_sites=10**6)
     counts = vf.count(table, "click", ["site", "device"], fold_column="part")
     book = vf.fit(counts, 60, min_count=1)
-    dealt_again = table.set_column(3, "part", table["part"].take(np.roll(np.arange(table.num_rows), 1)))
-    pq.write_table(dealt_again, tmp_path / "in.parquet")
-    match = r"^\d+ of 3,000 rows of .* have a value in column 'site' that was not counted in their fold: unless"
+    assigned_again = table.set_column(3, "part", table["part"].take(np.roll(np.arange(table.num_rows), 1)))
+    pq.write_table(assigned_again, tmp_path / "in.parquet")
+    match = r"^\d+ of 3,000 rows of .* have a value in column 'site' that was not counted in their fold. Unless"
     with pytest.warns(UserWarning, match=match):
-        book.transform(dealt_again, counts=counts)
+        book.transform(assigned_again, counts=counts)
     with pytest.warns(UserWarning, match=match):
         book.transform(tmp_path / "in.parquet", out=tmp_path / "out.csv", counts=counts)
     for fold in (None, -1):
@@ -404,7 +404,7 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: vf.fit_transform("rows.parquet", "click", 9),
-            r"^out is required for RecordBatchReader input",
+            r"^out is required for str input",
         ),
         (
             lambda t, c, b: vf.fit_transform(t, "click", 9, out="no/out.parquet"),

@@ -33,8 +33,8 @@ def test_columns_that_are_missing_or_of_another_type(book, tmp_path):
     refused(
         book,
         wrong,
-        r"^column 'number' holds text in the Arrow Table, and integer in the codebook; values of another type "
-        r"never match, so convert it first\. column 'day' holds list<.*> in the Arrow Table, and date in ",
+        r"^column 'number' holds text in the Arrow Table, but integer in the codebook; values of different "
+        r"types never match, so convert it first\. column 'day' holds list<.*> in the Arrow Table, but date",
     )
     pq.write_table(wrong, tmp_path / "in.parquet")
     refused(
@@ -90,7 +90,7 @@ def test_another_digest(book):
         ({"out": "./"}, r"^in.parquet is both input and output"),
         (
             {"out": "old.parquet", "overwrite": False},
-            r"^old.parquet exists; give another name, or overwrite=True to replace it\.$",
+            r"^old.parquet exists; give another name, or use overwrite=True to replace it\.$",
         ),
         ({"out": "x.parquet", "preset": "avazu"}, r"^preset must be 'criteo', got 'avazu'\.$"),
         ({"out": "x.parquet", "memory_limit": "1KB"}, r"^memory_limit must be at least 200 MiB"),

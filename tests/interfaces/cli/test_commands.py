@@ -79,7 +79,7 @@ def test_training_rows_are_written_without_their_labels(vocabfold, rows):
     )
     ok(vocabfold("transform", "two", *rows, "--counts", "counts", "-o", "two.parquet"))
     assert pq.read_table("two.parquet").equals(pq.read_table("train.parquet"))
-    assert "monday.parquet is not what was counted" in bad(
+    assert "monday.parquet was not counted as one input" in bad(
         vocabfold("transform", "two", rows[0], "--counts", "counts", "-o", "one.parquet")
     )
 
@@ -117,7 +117,7 @@ def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
     assert not json.loads(vocabfold("evaluate", "book", rows[1], "--json", "--fail-below", "9")[1])["passed"]
     ok(vocabfold("transform", "book", rows[1], "-o", "ids.parquet"))
     assert bad(vocabfold("evaluate", "book", "ids.parquet")) == (
-        "column 'site' of ids.parquet holds ids already; give the rows as they were."
+        "column 'site' of ids.parquet holds ids already; give the original rows."
     )
 
 
@@ -349,7 +349,7 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
         (["counts", "absent", *asked], "there is no absent; counts holds counts: give folders of counts."),
         (["counts", *asked, "--plot", ""], "the name must end in .svg, .png or .pdf to be a plot."),
         (["counts", "--budgets", "4,,5"], "--budgets must be numbers of ids, at least 1, separated by commas"),
-        ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or --force"),
+        ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or use --force"),
         (
             ["absent.csv", *asked, "--time-limit", "-1"],
             "--time-limit must be a number of seconds above 0, got -1",
@@ -358,7 +358,7 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
         (["absent.csv", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
         (
             ["absent.csv", *asked, "--seed", "1"],
-            "--seed is for --methods stochastic, not exact, hashing; leave it out",
+            "--seed applies to --methods stochastic, not to exact, hashing; leave it out",
         ),
         (["absent.csv", "--budgets", "9" * 20], "--budgets must be at most 4,611,686,018,427,387,904, got"),
         (
@@ -384,7 +384,7 @@ def test_a_report_is_a_page(vocabfold, rows):
     assert lines[-2] == "plots -> plots"
     assert lines[-1] == "report -> r.html (open it in a browser)"
     again = vocabfold("report", "book", "-o", "r.html")
-    assert again == (2, "", "error: r.html exists; give another name, or --force to replace it.\n")
+    assert again == (2, "", "error: r.html exists; give another name, or use --force to replace it.\n")
     found = json.loads(ok(vocabfold("report", "book", "-o", "r.html", "--force", "--json")))
     assert (found["report"], found["about"]["size"], found["budgets"]) == ("r.html", 2, None)
 

@@ -86,7 +86,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--seed", "5", "-o", "b"],
-            "--seed is for --method stochastic, not exact; leave it out.",
+            "--seed applies to --method stochastic, not to exact; leave it out.",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "gredy", "-o", "b"],
@@ -112,7 +112,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full"],
-            "full exists; give another name, or --force to replace it.",
+            "full exists; give another name, or use --force to replace it.",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full", "--force"],

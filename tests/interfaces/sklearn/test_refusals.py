@@ -132,8 +132,8 @@ def test_names_that_are_not_utf8(fitted):
         ({"budget": 2}, r"^budget must be at least 3 \(one id per column\), got 2\.$"),
         ({"budget": "all"}, "^budget must be a number of ids, or 'auto', got 'all'"),
         ({"aim": "train"}, "^aim must be one of 'model', 'information', got 'train'"),
-        ({"positive": 2}, "^positive is 2, and y has the values 0 and 1; name one of them"),
-        ({"positive": "1"}, "^positive is '1', and y has the values 0 and 1; name one of them"),
+        ({"positive": 2}, "^positive is 2, but y has the values 0 and 1; name one of them"),
+        ({"positive": "1"}, "^positive is '1', but y has the values 0 and 1; name one of them"),
         ({"dedicated_min": 0}, "^dedicated_min must be at least 1, got 0"),
     ],
 )

@@ -319,7 +319,7 @@ def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
 
 def test_paths_that_are_no_files_or_not_utf8(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
-    refused(r"pipe\.csv is no plain file; write the rows to a file first\.$", tmp_path / "pipe.csv")
+    refused(r"pipe\.csv is not a plain file; write the rows to a file first\.$", tmp_path / "pipe.csv")
     refused(r"^/dev/zero is no plain file", "/dev/zero", preset="criteo")
     name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")
     with open(name, "w") as file:
