@@ -1,7 +1,7 @@
 """The door for Spark: an Estimator and a Model of pyspark.ml, for its Pipelines.
 
 `vf.count`, `vf.fit`, `vf.fit_transform` and `Codebook.transform` take frames of Spark as they are; this is for
-whoever works with stages that are fitted, saved and loaded together.
+stages that are fitted, saved and loaded together.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CODEBOOK = "codebook"  # the folder in that of a saved model
 
 
 def _anything(value: Any) -> Any:
-    """Take a parameter as it is: `vf.fit` says what is wrong with it."""
+    """Take a parameter as it is: `vf.fit` checks it."""
     return value
 
 
@@ -121,7 +121,7 @@ class VocabularyCompressor(
         The weight of each row.
     foldCol : str, optional
         The fold of each row, 0, 1, 2, ... With it, the model encodes the frame that it was fitted on out of
-        fold, as `vf.fit_transform` does, so that the later stages of a Pipeline are not handed its labels.
+        fold, as `vf.fit_transform` does, so that it leaks no labels to the later stages of a Pipeline.
     budget : int or "auto"
         Ids in all.
     offsetIds : bool

@@ -77,7 +77,7 @@ class Codebook(Sums, Lookups):
     fingerprints: tuple[tuple[str, ...], ...] = ()  # of the rows it was fitted on
     memory_limit: int | None = None
     saved: str | None = None  # when, if it was loaded
-    left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
+    left_out: tuple[str, ...] = ()  # columns of numbers and dates that were not named
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
     indexes: dict[str, Index] = field(default_factory=dict)  # of the columns that are in memory
 
@@ -123,16 +123,16 @@ class Codebook(Sums, Lookups):
     def verify(self) -> None:
         """Check that the values are those that the digest stands for.
 
-        `vf.load` finds damage, and takes from the header what each column adds to the digest. A header that
-        somebody made up could claim the digest of another codebook, so this reads all values once more and
-        computes it from them. `transform(expect=...)` does so the first time.
+        `vf.load` finds damage, and takes from the header what each column adds to the digest. A forged header
+        could claim the digest of another codebook, so this reads all values once more and computes the digest
+        from them. `transform(expect=...)` does so the first time.
 
         Raises
         ------
         CodebookError
-            They are others.
+            They are not.
         """
-        if self.hashes:  # else nobody has asked for the digest, and it will come from the values
+        if self.hashes:  # else the digest was not computed yet, and will come from the values
             self.store.verify(self.hashes)
 
     def __getstate__(self) -> dict[str, Any]:

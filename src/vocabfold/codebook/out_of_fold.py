@@ -87,5 +87,5 @@ def gained(
 
 
 def other_counts() -> InputError:
-    """Say that counts do not belong to a codebook."""
+    """Return the error for counts that do not belong to a codebook."""
     return InputError("these are not the counts that the codebook was fitted on; give those, or fit these.")

@@ -1,7 +1,7 @@
 """The options of `fit`, each described in one place.
 
-The steps, the command line, the stages of Spark, the saved codebook and the documents take from here what an
-option is by default, what it may be, and what it is for. Public signatures repeat names and defaults, as people
+The steps, the command line, the stages of Spark, the saved codebook and the documents take from here the
+default of an option, what is allowed, and its help. Public signatures repeat names and defaults, as people
 and scikit-learn read them there; a test compares.
 """
 
@@ -88,7 +88,7 @@ def _strength(name: str, given: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """The options of `fit`, checked: none of them is wrong, alone or together with others."""
+    """The options of `fit`, checked each on its own and together."""
 
     aim: str = _option(
         "model",
@@ -199,7 +199,7 @@ class FitSettings:
         self._check_together()
 
     def _check_together(self) -> None:
-        """Refuse options that are of no use beside each other."""
+        """Refuse options that do not go together."""
         information, model = argument("aim", "information"), argument("aim", "model")
         auto = argument("budget", AUTO)
         if self.method in BY_VALUE and self.aim == "model":
@@ -251,7 +251,7 @@ OPTIONS: Mapping[str, Option] = {one.name: one.metadata["option"] for one in fie
 
 
 def default_of(name: str, aim: str) -> Any:
-    """Return what an option is if nobody says it, by the aim."""
+    """Return the default of an option, which may depend on the aim."""
     return _BY_AIM[aim].get(name, OPTIONS[name].default)
 
 

@@ -67,7 +67,7 @@ class LocalStore:
         return {name: Index(table["value"], table["id"].to_numpy()) for name, table in tables.items()}
 
     def value_bytes(self, name: str) -> int:
-        """Return how many bytes the texts of a column have: nobody has read them."""
+        """Return how many bytes the texts of a column have: unknown, as they were not read."""
         return 0
 
     def hashes(self) -> dict[str, str]:

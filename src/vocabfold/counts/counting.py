@@ -1,7 +1,7 @@
 """Rows -> Counts: the only step that reads rows.
 
-First the label, weights and folds are looked over, so that everything wrong with them is said before long work.
-Then DuckDB groups one column after another: one GROUP BY per column is faster than one pass over all of them.
+First the label, weights and folds are checked, so that problems with them are reported before long work. Then
+DuckDB groups one column after another: one GROUP BY per column is faster than one pass over all of them.
 A Spark frame is counted by Spark.
 """
 
@@ -107,7 +107,7 @@ def count(
     """
     limit = parse_memory(memory_limit)
     if files.are_paths(data):
-        files.find(data)  # before anything else, as a name is soon mistyped
+        files.find(data)  # before anything else, as names are easily mistyped
     left_out = _names("exclude", exclude) or []
     if features is not None and left_out:
         raise InputError(
@@ -182,7 +182,7 @@ def _check_roles(roles: dict[str, str | None]) -> None:
 
 
 def _names(what: str, given: str | Sequence[str] | None) -> list[str] | None:
-    """Return names of columns as a list, or say what is wrong with them."""
+    """Return names of columns as a list, after checking them."""
     if given is None:
         return None
     # The order of the features numbers the columns of the codebook, so a set will not do.

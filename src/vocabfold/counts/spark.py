@@ -1,7 +1,7 @@
 """Counts that stay on a cluster: one table of all columns, (feature, value, fold, neg, pos).
 
 Features are numbers, and values the texts that the digest spells. What the driver asks for is small: the table
-{(neg, pos): how many values}, values with an id of their own, one column if somebody wants to see it.
+{(neg, pos): how many values}, values with dedicated ids, one column if it is asked for.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class SparkTable:
 
 
 def two_sessions() -> InputError:
-    """Say that frames of two sessions cannot meet."""
+    """Return the error for frames of two sessions."""
     return InputError(
         "the data are on two Spark sessions; save those of one session, and load them in the other."
     )

@@ -2,7 +2,7 @@
 
 The folder must be the same for the driver and the workers: on one machine, or on a file system that they share.
 The driver reads the files once, for their sha256, as whoever loads them does, and never holds them. Where texts
-compress so well that readers would take the files for bombs, it writes them again as they are.
+compress so well that readers would refuse the files as bombs, it writes them again uncompressed.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class Folds:
 
 
 def one_fold() -> InputError:
-    """Say that there are no other folds."""
+    """Return the error for rows that are all in one fold."""
     return InputError(
         "all rows are in one fold, but at least two folds are needed; count the rows with other folds."
     )

@@ -121,14 +121,14 @@ def offsets(book: Codebook, offset_ids: bool) -> dict[str, int]:
 
 
 def check_values(book: Codebook, schema: pa.Schema, place: str) -> None:
-    """Refuse columns that were transformed before, by what is noted in a Parquet file."""
+    """Refuse columns that were transformed before, by the metadata of a Parquet file."""
     for name in book.features:
         if DIGEST in (schema.field(name).metadata or {}):
             raise holds_ids(name, place)
 
 
 def holds_ids(name: str, place: str) -> InputError:
-    """Say that a column was transformed before."""
+    """Return the error for a column that was transformed before."""
     return InputError(f"column {name!r} of {place} holds ids already; give the original rows.")
 
 

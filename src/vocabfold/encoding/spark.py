@@ -1,4 +1,4 @@
-"""Codebook + Spark frame -> the frame with ids, as joins that run when somebody asks for the rows.
+"""Codebook + Spark frame -> the frame with ids, as joins that run when the rows are asked for.
 
 Every column is joined with its values. Those of small columns are sent to all workers; of a large column, only
 the values that many rows have, and the rows that are then left have no heavy key, whichever machine they meet
@@ -34,7 +34,7 @@ _FOREIGN = "'-'"  # the key of a number that the kind of a column cannot hold
 
 
 def encode_spark_frame(plan: Plan, frame: Frame) -> Frame:
-    """Return a frame with ids in the place of the values; nothing is run until somebody asks for its rows."""
+    """Return a frame with ids in the place of the values; nothing runs until its rows are asked for."""
     spark.session_of(frame)
     if plan.folds is None:
         plan.check_rows((spark.fingerprint(frame),), spark.NAME)
@@ -47,7 +47,7 @@ def encode_spark_frame(plan: Plan, frame: Frame) -> Frame:
 
 
 def encode_plainly(plan: Plan, frame: Frame) -> Frame:
-    """Do so without asking whether the rows are those that the codebook was fitted on."""
+    """Encode a frame without checking whether the codebook was fitted on its rows."""
     book, folds = plan.book, plan.folds
     names, types = zip(*frame.dtypes, strict=True) if frame.columns else ((), ())
     place = dict(zip(names, range(len(names)), strict=True))
@@ -191,7 +191,7 @@ def _sent(book: Codebook) -> set[str]:
 def _check(
     book: Codebook, frame: Frame, names: Sequence[str], types: Sequence[str], folds: Folds | None
 ) -> None:
-    """Refuse a frame that has not all columns of the codebook, once, of their kinds, and not as ids."""
+    """Refuse a frame without each column of the codebook once, with its kind, and with values, not ids."""
     needed = [*book.features, *([folds.column] if folds and folds.column is not None else [])]
     checks.known("column", needed, names, spark.NAME)
     for name in needed:

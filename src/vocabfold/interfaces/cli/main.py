@@ -60,7 +60,7 @@ def _warn(message: Warning | str, *_: object) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    with suppress(OSError, AttributeError):  # nobody reads it
+    with suppress(OSError, AttributeError):  # nobody is reading it
         sys.stderr.write(f"error: {printable(message)}\n")
         sys.stderr.flush()
     sys.exit(code)

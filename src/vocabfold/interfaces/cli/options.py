@@ -101,7 +101,7 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 def check_unused(name: str, methods: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Refuse options that none of the methods looks at, which an argument names."""
+    """Refuse options that apply to none of the methods; `name` is the argument that names these."""
     for unused, given in settings.items():
         option = OPTIONS[unused]
         if given != option.default and not set(methods) & set(option.methods):
@@ -117,7 +117,7 @@ def names(given: list[str] | None) -> list[str] | None:
     if not given:
         return None
     try:
-        # A name may hold the end of a line, and then stands in quotes too.
+        # A name may contain a line end, and is then quoted too.
         lines = [csv.reader(io.StringIO(text, newline=""), skipinitialspace=True) for text in given]
         return [name for line in lines for row in line for name in row]
     except csv.Error as error:
@@ -132,7 +132,7 @@ def parse_smoothing(text: str | None) -> float | str | None:
     try:
         return text if text in (None, AUTO) else float(str(text))
     except ValueError:
-        return text  # which is refused with all others
+        return text  # which FitSettings refuses
 
 
 def parse_budget(text: str) -> int | str:

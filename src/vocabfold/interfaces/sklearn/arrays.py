@@ -1,6 +1,6 @@
 """What scikit-learn hands over -> an Arrow table: X and y as arrays, lists or frames; weights; folds.
 
-Everything that is wrong with them is said here, before rows are counted.
+Every problem with them is reported here, before rows are counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from vocabfold.io.rows import fingerprints, frames
 from vocabfold.support import checks
 
 _SHOWN = 4  # values of y in an error
-_FEW_ROWS = 5  # of which nothing can be said
+_FEW_ROWS = 5  # too few to say anything about
 
 
 def matrix(X: Any, least_rows: int = 1) -> Any:
@@ -64,7 +64,7 @@ def _unmasked(array: Any) -> Any:
 
 
 def described(X: Any) -> str:
-    """Return what provenance calls a matrix."""
+    """Return the name of a matrix in the provenance."""
     return frames.described(X) if frames.is_frame(X) else "the NumPy array"
 
 
@@ -269,7 +269,7 @@ def check_largest(weights: pa.Array, dedicated_min: int) -> None:
 
 
 def fingerprint(table: pa.Table, like: Iterable[str] | None = None) -> frozenset[str]:
-    """Return by what rows are known again; nothing, if they are so few that others may well be equal.
+    """Return the fingerprint of rows, or none, if they are so few that others may well be equal.
 
     With the fingerprints of other rows, nothing either if none of these are as many.
     """

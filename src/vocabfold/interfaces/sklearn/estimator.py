@@ -64,7 +64,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     Attributes
     ----------
     codebook_ : Codebook
-        The ids of all values: to save, to read elsewhere, to serve, to evaluate on other rows.
+        The ids of all values, to save, to load elsewhere, to serve, or to evaluate on other rows.
     counts_ : Counts
         What was counted: `vf.fit(compressor.counts_, budget, min_count=1)` tries another budget.
     sizes_ : dict

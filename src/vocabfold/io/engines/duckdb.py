@@ -1,8 +1,8 @@
 """SQL text -> tables and files, in this process.
 
 An engine lives for one task. It keeps to its memory limit by spilling into a temporary folder, which is
-removed when the task ends. No vocabulary is known here. Names and texts that come from outside enter
-a query through `identifier` and `literal` alone.
+removed when the task ends. Names and texts that come from outside enter a query through `identifier` and
+`literal` alone.
 """
 
 from __future__ import annotations
@@ -190,12 +190,12 @@ def literal(text: str) -> str:
 
 
 def file_list(paths: Iterable[Path]) -> str:
-    """Return paths as SQL, none of them a pattern."""
+    """Return a list of paths as SQL; no path is read as a pattern."""
     return f"[{', '.join(literal(glob.escape(str(path))) for path in paths)}]"
 
 
 def parquet(paths: Iterable[Path], *, union_by_name: bool = False) -> str:
-    """Return the scan of Parquet files; the names of their folders are no columns."""
+    """Return the scan of Parquet files; names of folders do not become columns."""
     return f"read_parquet({file_list(paths)}, hive_partitioning = false, union_by_name = {union_by_name})"
 
 

@@ -1,6 +1,6 @@
 """SQL text -> frames and tables, on the caller's Spark session.
 
-A cluster lives for one task, as an engine of DuckDB does, and speaks the same few words. Columns of frames are
+A cluster lives for one task, as an engine of DuckDB does, and has the same few methods. Columns of frames are
 numbered (c0, c1, ...), so that no name from outside enters a query; tables are found by placeholders that Spark
 itself fills in. Values travel as texts, spelled as in the digest of a codebook: all columns of a frame,
 whatever they hold, are then counted in one query. Workers run Spark alone; only `mapped` needs Python there.
@@ -189,7 +189,7 @@ class Kept:
 
     @classmethod
     def release(cls) -> None:
-        """Release what nobody holds any more; Spark keeps a query once, however many frames ask for it."""
+        """Release frames that are no longer in use; Spark keeps a query once, however many frames have it."""
         while cls._left:
             frame, query = cls._left.popleft()
             cls._holders[query] -= 1
@@ -220,18 +220,18 @@ def numbered(frame: Frame) -> Frame:
 
 
 def kind_of(type: str) -> str | None:
-    """Return the kind of a type of Spark, or None for types that are no values."""
+    """Return the kind of a type of Spark, or None for types that are not values."""
     return "text" if re.match(r"(string|varchar|char)\b", type) else _KINDS.get(type)
 
 
 def fingerprint(frame: Frame) -> str:
-    """Return what a frame is known by in its session: the same query has the same."""
+    """Return the fingerprint of a frame in its session: equal for equal queries."""
     with explained():
         return f"spark {frame.semanticHash()}"
 
 
 def spelled(kind: str, value: str) -> str:
-    """Return the SQL from a value of a kind to text; NULL stays."""
+    """Return the SQL that turns a value of a kind into text; NULL stays."""
     return SPELLINGS[kind].spell.format(value)
 
 
@@ -265,7 +265,7 @@ def from_texts(texts: pa.Array | pa.ChunkedArray, kind: str, type: pa.DataType) 
 def mapped(
     frame: Frame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
 ) -> Frame:
-    """Return what a function makes of the batches of each partition, in Python on the workers."""
+    """Apply a function to the batches of each partition, in Python on the workers."""
     with explained():
         return frame.mapInArrow(function, _schema(schema))
 
@@ -273,7 +273,7 @@ def mapped(
 def in_groups(
     frame: Frame, keys: Sequence[str], function: Callable[[pa.Table], pa.Table], schema: pa.Schema
 ) -> Frame:
-    """Return what a function makes of the rows of each group, in Python on the workers."""
+    """Apply a function to the rows of each group, in Python on the workers."""
     with explained():
         return frame.groupBy(*keys).applyInArrow(function, _schema(schema))
 

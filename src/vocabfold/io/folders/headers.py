@@ -1,6 +1,6 @@
 """The header of a folder: one JSON object that ends with its own checksum, lists its files, and is not trusted.
 
-Nothing is parsed whose checksum is wrong, and no file is opened through a link, or that is no plain file.
+A header with a wrong checksum is not parsed. Only plain files are opened, and none through a link.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def checksummed(header: Mapping[str, Any]) -> bytes:
 
 
 def parse(file: Path, content: bytes, layout: Layout) -> Json:
-    """Return the header, if it is one, of this release or older, with the right checksum; parse no other."""
+    """Return the header if its checksum is right and its version is this one or older; parse no other."""
     begin = _BEGIN.match(content)
     if not begin or begin[1].decode() != layout.format:
         raise CodebookError(f"{file} is damaged, or not the header of a {layout.noun}.")
@@ -69,7 +69,7 @@ def parse(file: Path, content: bytes, layout: Layout) -> Json:
     check_checksum(file, content)
     try:
         header = json.loads(content)
-        if rb"\ud" in content.lower():  # halves of characters, perhaps, which no text can hold
+        if rb"\ud" in content.lower():  # perhaps halves of characters, which no text can hold
             json.dumps(header, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise CodebookError(f"{file} is not valid: it is not JSON.") from error
@@ -102,7 +102,7 @@ def entries(file: Path, header: Json) -> Iterator[Json]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a plain file of a folder: no link, which may lead out of it, and no pipe, which may never end."""
+    """Open a plain file of a folder; a link may lead out of it, and a pipe may never end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _PLAIN)
     except FileNotFoundError as error:
@@ -126,7 +126,7 @@ def _not_plain(path: Path) -> CodebookError:
 
 
 def content(path: Path, most: int = MAX_BYTES) -> bytes:
-    """Return a header, or what stands beside it."""
+    """Return the bytes of a header, or of the provenance beside it."""
     with opened(path) as file:
         if os.fstat(file.fileno()).st_size > most:
             raise CodebookError(f"{path} is larger than {most:,} bytes, so it is not read.")

@@ -15,7 +15,7 @@ UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
 
 
 def folder_at(path: str | os.PathLike[str]) -> Path:
-    """Return the folder that a path names, be it there or not."""
+    """Return the folder that a path names, whether it exists or not."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
         raise InputError(f"expected the path of a folder, got {path!r}.")
     address = re.match(r"([A-Za-z][\w+.-]*)://", str(path))
@@ -28,7 +28,7 @@ def folder_at(path: str | os.PathLike[str]) -> Path:
     try:
         folder = Path(str(path)[len("file://") :] if address else path).expanduser()
         folder.exists()
-    except (OSError, RuntimeError) as error:  # a name that is too long, or nobody's home
+    except (OSError, RuntimeError) as error:  # a name that is too long, or an unknown home
         raise InputError(f"{str(path)[:100]!r} cannot be used: {error.args[-1]}.") from error
     return folder
 
@@ -47,7 +47,7 @@ def check_place(path: str | os.PathLike[str], layout: headers.Layout, *, overwri
 
 
 def check_replaceable(folder: Path, layout: headers.Layout) -> None:
-    """Refuse a folder with anything in it that is not ours."""
+    """Refuse a folder that holds files which vocabfold did not save."""
     names = {entry.name for entry in folder.iterdir()}
     strange = {name for name in names if not (is_ours(name) or name in (layout.header, PROVENANCE))}
     if strange or (layout.header not in names and PROVENANCE in names):
@@ -58,12 +58,12 @@ def check_replaceable(folder: Path, layout: headers.Layout) -> None:
 
 
 def is_ours(name: str) -> bool:
-    """Tell whether a file is one that a save makes, finished or not, beside the header."""
+    """Tell whether a file, finished or not, was made by a save; the header is not among them."""
     return bool(headers.FILE.fullmatch(name) or UNFINISHED.fullmatch(name))
 
 
 def absent(folder: Path, layout: headers.Layout) -> CodebookError:
-    """Say why a folder is not what was asked for."""
+    """Return the error for a folder that is missing or holds something else."""
     if not folder.exists():
         return CodebookError(f"there is no folder {str(folder)!r}.")
     if folder.is_file() and folder.name != layout.header:

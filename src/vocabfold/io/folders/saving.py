@@ -32,7 +32,7 @@ _MAX_TRIES = 50  # to lock a folder that is removed meanwhile
 
 @contextmanager
 def saving(path: str | os.PathLike[str], layout: headers.Layout, origin: Origin) -> Iterator[Saver]:
-    """Yield what takes the files and, last, the header of a folder; at the end, they replace what is there."""
+    """Yield a saver for the files and, last, the header of a folder; at the end, they replace the old ones."""
     folder = folder_at(path)
     try:
         with _locked(folder):
@@ -72,7 +72,7 @@ def _checksummed(saver: Saver, layout: headers.Layout) -> bytes:
 def _put_provenance(folder: Path, header: bytes, origin: Origin) -> None:
     """Write what the folder was made from, beside the header."""
     about = {
-        "header": headers.sha256(header),  # of another header, it would not count
+        "header": headers.sha256(header),  # the notes count only beside this header
         **asdict(origin),
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "vocabfold": vocabfold.__version__,
@@ -81,7 +81,7 @@ def _put_provenance(folder: Path, header: bytes, origin: Origin) -> None:
     with suppress(OSError):
         if len(notes) <= MAX_PROVENANCE:
             _put(folder, notes, PROVENANCE)
-        else:  # on tens of thousands of files: nobody would read them
+        else:  # on tens of thousands of files: too long to be of use
             (folder / PROVENANCE).unlink(missing_ok=True)
 
 
@@ -130,7 +130,7 @@ def _put(folder: Path, content: bytes, name: str) -> None:
 
 
 def _listed(folder: Path, layout: headers.Layout) -> set[str]:
-    """Return the files that the header in place lists: all, if it cannot be read."""
+    """Return the files that the header in place lists, or all files if it cannot be read."""
     if not (folder / layout.header).exists():
         return set()
     try:

@@ -1,4 +1,4 @@
-"""Data and `out` -> what is read and where it is written, before anything is."""
+"""Data and `out` -> what will be read and where it will be written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_out(data: Any, out: str | os.PathLike[str] | None, preset: str | None,
 
 
 def check_frame(data: Any) -> None:
-    """Refuse what is no frame, if nothing says where to write it."""
+    """Refuse data that is not a frame when there is no `out` to write to."""
     if not frames.is_frame(data):
         raise InputError(
             f"is required for {type(data).__name__} input, e.g. {argument('out', 'ids.parquet')} (only frames "
@@ -39,7 +39,7 @@ def check_frame(data: Any) -> None:
 
 
 def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
-    """Return what is read and where it is written: all to one file, or each file to one of its name."""
+    """Return pairs of data and target: all data to one file, or each file to one of the same name."""
     is_files = files.are_paths(data)
     read = files.find(data) if is_files else []
     target = writing.place(out)
@@ -68,7 +68,7 @@ def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tup
 
 
 def _renamed(file: Path, preset: str | None) -> Path:
-    """Return the name of what is written for a file; what is not written in its own format becomes Parquet."""
+    """Return the name of the output for a file; formats that cannot be written become Parquet."""
     if files.format_of([file], text=preset) in writing.FORMATS:
         return file
     return file.with_name(files.bare_name(file) + ".parquet")

@@ -73,7 +73,7 @@ def format_of(files: Sequence[Path], *, text: str | None = None) -> str:
 
 
 def bare_name(file: Path) -> str:
-    """Return the name of a file without the ends that tell its format and compression."""
+    """Return the name of a file without the endings for format and compression."""
     return Path(_unpacked(file)).stem
 
 
@@ -86,7 +86,7 @@ def footer(file: Path) -> tuple[pa.Schema, int]:
     try:
         with pq.ParquetFile(file) as opened:
             return opened.schema_arrow, opened.metadata.num_rows
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # names may be no UTF-8
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # names may not be UTF-8
         raise InputError(f"{file} is not a readable Parquet file: {_first_line(error)}") from error
 
 
@@ -99,7 +99,7 @@ def _find_one(given: str) -> list[Path]:
         return _on_disk(given, Path(given).expanduser())
     except InputError:
         raise
-    except (OSError, RuntimeError, ValueError) as error:  # too long, or with NUL, or nobody's home
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or with NUL, or an unknown home
         raise InputError(f"{given[:100]!r} cannot be read: {error.args[-1]}.") from error
 
 

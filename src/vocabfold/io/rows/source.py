@@ -35,7 +35,7 @@ _NUMBERING = {"file_row_number", "file_index"}  # what DuckDB adds to Parquet fi
 class Column:
     """A column as the engine finds it."""
 
-    kind: str | None  # None: nothing that can be counted
+    kind: str | None  # None: it cannot be counted
     sql: str  # the expression of a value; NULL is missing
     type: str  # in words, for messages
     is_number: bool = False  # text, but every field is a number, such as "007"
@@ -52,7 +52,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that are not read yet: what is asked of them can be checked against the names first."""
+    """Rows that are not read yet, so that requests can be checked against the names first."""
 
     name: str
     names: Sequence[str]

@@ -169,7 +169,7 @@ class JsonLines:
         ]
         for i, kind in enumerate(kinds):
             if kind in _INEXACT and (whole or kind == "float"):
-                # As text, 1.5e16 can be told from a whole number with as many digits.
+                # As text, 1.5e16 differs from a whole number with as many digits.
                 is_written_so = f" AND regexp_full_match(c{i}, '-?[0-9]+')" if whole else ""
                 test = _INEXACT[kind].format(f"c{i}") + is_written_so
                 if self._engine.run(f"SELECT count_if({test}) AS n FROM {parquet([staged])}")["n"][0].as_py():

@@ -63,7 +63,7 @@ def place(out: str | os.PathLike[str]) -> Path:
     try:
         path = Path(out).expanduser()
         path.exists()
-    except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, or nobody's home
+    except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, or an unknown home
         raise InputError(f"{os.fspath(out)[:100]!r} cannot be written: {error.args[-1]}.") from error
     return path
 
@@ -143,7 +143,7 @@ def _write_csv(
                 ]
                 yield pa.record_batch(columns, schema=pa.schema(fields))
         except Exception as error:
-            errors.append(error)  # the engine would make another one of it
+            errors.append(error)  # the engine would wrap it in another error
             raise
 
     try:
