@@ -51,7 +51,7 @@ def _anything(value: Any) -> Any:
 
 
 class _Shared(HasInputCols, HasOutputCols):
-    """What the estimator and its model are both told."""
+    """The parameters that the estimator and its model share."""
 
     offsetIds: Param[bool] = Param(
         Params._dummy(),
@@ -171,26 +171,26 @@ class VocabularyCompressor(
         self._set(**given)
         return self
 
-    def _told(self, name: str) -> Any:
+    def _value_of(self, name: str) -> Any:
         return self.getOrDefault(name) if self.isDefined(name) else None
 
     def _fit(self, dataset: DataFrame) -> VocabularyCompressorModel:
         session_of(dataset)
         # An empty name is none, as for the stages of pyspark.ml.
-        fold_column, weight = (self._told(name) or None for name in ("foldCol", "weightCol"))
-        given = {name: self._told(_camel(name)) for name in OPTIONS}
+        fold_column, weight = (self._value_of(name) or None for name in ("foldCol", "weightCol"))
+        given = {name: self._value_of(_camel(name)) for name in OPTIONS}
         settings = FitSettings.of(given, min_count=1 if fold_column else None)
         if fold_column:
             settings.check_training()
         counts = count(
             dataset,
             self.getLabelCol(),
-            self._told("inputCols"),
-            positive=self._told("positive"),
+            self._value_of("inputCols"),
+            positive=self._value_of("positive"),
             weight=weight,
             fold_column=fold_column,
         )
-        outputs = self._told("outputCols")
+        outputs = self._value_of("outputCols")
         if outputs and len(outputs) != len(counts.features):
             raise InputError(
                 f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one name for "

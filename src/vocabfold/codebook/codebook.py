@@ -302,13 +302,13 @@ class Codebook(Sums, Lookups):
         counts : Counts, optional
             Those that the codebook was fitted on: other budgets are tried on them, with the same settings.
         heldout : frame, or anything that `count` takes, optional
-            Rows that the codebook was not fitted on, to judge it and the other budgets by.
+            Held-out rows, to evaluate the codebook and the other budgets on.
         label, positive, weight, drop_null_labels, preset, memory_limit
             Of the held-out rows, as for `evaluate`.
         compare : Comparison or path, optional
             What `vf.compare` found, or a file with what `vocabfold compare --json` printed.
         steps : int, optional
-            Budgets to try, 3 to 200; by default as many as are of use (16 for a factor of two, and 200 in
+            Budgets to try, 3 to 200; by default as many as are useful (16 for a factor of two, and 200 in
             all), or 25 with methods that are slow.
         pictures : path, optional
             A folder for the plots, as SVG and PNG.
@@ -318,7 +318,7 @@ class Codebook(Sums, Lookups):
         Returns
         -------
         dict
-            The figures that the page shows, information in bits per row.
+            The figures that the page shows, information in nats per row.
 
         Raises
         ------

@@ -120,7 +120,7 @@ class Pairs:
         masses = np.maximum(1, np.rint((neg + pos) * (self.mass / self.n_units)))
         positive = np.rint(masses * rates)
         if not 0 < positive.sum() < masses.sum():
-            rates = np.zeros(rates.size)  # so little that rounding leaves one class of it, which tells nothing
+            rates = np.zeros(rates.size)  # so little that rounding leaves one class of it, and no information
         distinct, position = np.unique(rates, return_inverse=True)
         sums = [np.bincount(position, side, distinct.size) for side in (masses - positive, positive)]
         cum_neg, cum_pos = (np.append(0, np.cumsum(side.astype(np.int64))) for side in sums)
