@@ -340,7 +340,7 @@ def write_parquet(frame: Frame, folder: Path, by: str, file_rows: int, page_byte
         "compression": "zstd",
         "maxRecordsPerFile": file_rows,
         "parquet.page.size": page_bytes,
-        "parquet.writer.version": "v1",  # whatever the cluster is set to: lengths of texts follow from the pages
+        "parquet.writer.version": "v1",  # whatever the cluster is set to: pages show the lengths of texts
     }
     with explained():
         frame.write.partitionBy(by).options(**options).parquet(f"file://{folder.absolute()}")
