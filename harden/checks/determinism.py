@@ -65,7 +65,7 @@ def run(small: bool) -> Iterator[Row]:
     rows = generated(500 if small else 3000)
     many = rows if small else generated(40_000)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*looks like the rows that")
+        warnings.filterwarnings("ignore", message=".*looks like the training data")
         expected = _found(lambda options: count(rows, options), both)
         of_many = expected if small else _found(lambda options: count(many, options), both)
         yield _repeated(

@@ -56,7 +56,7 @@ def run(small: bool) -> Iterator[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings(
-            "ignore", message=".*(looks like the rows that|rows weigh up to|shards are more than)"
+            "ignore", message=".*(looks like the training data|rows weigh up to|shards are more than)"
         )
         yield _bare_counts(6 if small else 600)
         yield _weights(4 if small else 400)

@@ -1,7 +1,7 @@
 """The door for Spark: an Estimator and a Model of pyspark.ml, for its Pipelines.
 
 `vf.count`, `vf.fit`, `vf.fit_transform` and `Codebook.transform` take frames of Spark as they are; this is for
-whoever works with stages that are fitted, saved and loaded together.
+stages that are fitted, saved and loaded together.
 """
 
 from __future__ import annotations
@@ -46,15 +46,18 @@ _CODEBOOK = "codebook"  # the folder in that of a saved model
 
 
 def _anything(value: Any) -> Any:
-    """Take a parameter as it is: `vf.fit` says what is wrong with it."""
+    """Take a parameter as it is: `vf.fit` checks it."""
     return value
 
 
 class _Shared(HasInputCols, HasOutputCols):
-    """What the estimator and its model are both told."""
+    """The parameters that the estimator and its model share."""
 
     offsetIds: Param[bool] = Param(
-        Params._dummy(), "offsetIds", "number the ids over all columns", TypeConverters.toBoolean
+        Params._dummy(),
+        "offsetIds",
+        "Number the ids over all columns, for one embedding table.",
+        TypeConverters.toBoolean,
     )
 
 
@@ -118,7 +121,7 @@ class VocabularyCompressor(
         The weight of each row.
     foldCol : str, optional
         The fold of each row, 0, 1, 2, ... With it, the model encodes the frame that it was fitted on out of
-        fold, as `vf.fit_transform` does, so that the later stages of a Pipeline are not handed its labels.
+        fold, as `vf.fit_transform` does, so that it leaks no labels to the later stages of a Pipeline.
     budget : int or "auto"
         Ids in all.
     offsetIds : bool
@@ -127,8 +130,8 @@ class VocabularyCompressor(
         As for `vf.fit`, in camel case; with a `foldCol`, minCount is 1 by default.
     """
 
-    foldCol = _param("foldCol", "column with the fold of each row: 0, 1, 2, ...")
-    positive = _param("positive", "the value of the label that is positive, if they are not 0 and 1")
+    foldCol = _param("foldCol", "Column with the fold of each row: 0, 1, 2, ...")
+    positive = _param("positive", "The positive value of a label that is not 0/1 or boolean.")
 
     @keyword_only
     def __init__(
@@ -168,29 +171,30 @@ class VocabularyCompressor(
         self._set(**given)
         return self
 
-    def _told(self, name: str) -> Any:
+    def _value_of(self, name: str) -> Any:
         return self.getOrDefault(name) if self.isDefined(name) else None
 
     def _fit(self, dataset: DataFrame) -> VocabularyCompressorModel:
         session_of(dataset)
         # An empty name is none, as for the stages of pyspark.ml.
-        fold_column, weight = (self._told(name) or None for name in ("foldCol", "weightCol"))
-        given = {name: self._told(_camel(name)) for name in OPTIONS}
+        fold_column, weight = (self._value_of(name) or None for name in ("foldCol", "weightCol"))
+        given = {name: self._value_of(_camel(name)) for name in OPTIONS}
         settings = FitSettings.of(given, min_count=1 if fold_column else None)
         if fold_column:
             settings.check_training()
         counts = count(
             dataset,
             self.getLabelCol(),
-            self._told("inputCols"),
-            positive=self._told("positive"),
+            self._value_of("inputCols"),
+            positive=self._value_of("positive"),
             weight=weight,
             fold_column=fold_column,
         )
-        outputs = self._told("outputCols")
+        outputs = self._value_of("outputCols")
         if outputs and len(outputs) != len(counts.features):
             raise InputError(
-                f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one for each."
+                f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one name for "
+                "each."
             )
         model = VocabularyCompressorModel(fit_counts(counts, settings), counts if fold_column else None)
         return self._copyValues(model)
@@ -224,8 +228,8 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         if is_fitted and self._counts is None and self.codebook.settings["method"] not in BLIND:
             warnings.warn(
                 VocabfoldWarning(
-                    "the frame is the one that the stage was fitted on: its ids leak the labels of these rows "
-                    "through infrequent values. Give foldCol=, or fit on older rows."
+                    "the frame is the one that the stage was fitted on: transform() leaks its labels through "
+                    "infrequent values. Set foldCol, or fit on older rows."
                 ),
                 stacklevel=3,
             )
@@ -234,13 +238,14 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
     def transformTraining(self, dataset: DataFrame) -> DataFrame:
         """Encode rows that the stage was fitted on out of fold, whatever was done to their frame since.
 
-        `transform` does so for the very frame that was fitted, and knows no other: with a filter or one more
+        `transform` does so only for the very frame that was fitted: with a filter or one more
         column it is another query. For a stage that was fitted with `foldCol`, in the same session.
         """
         session_of(dataset)
         if self._counts is None:
             raise InputError(
-                "the stage was fitted without foldCol, or loaded; its counts by fold are not there."
+                "the stage has no counts by fold, as it was fitted without foldCol, or loaded; fit it with "
+                "foldCol in this session."
             )
         return self._encoded(dataset, self._counts)
 
@@ -310,7 +315,7 @@ def _local(path: str) -> Path:
     scheme, found, rest = path.partition("://")
     if found and scheme != "file":
         raise InputError(
-            f"{path!r} is on {scheme}, and codebooks are saved to folders; give one that the driver and "
-            "the workers share."
+            f"{path!r} is on {scheme}, but codebooks are saved to folders; give one that the driver and the "
+            "workers share."
         )
     return Path(rest if found else path.removeprefix("file:"))

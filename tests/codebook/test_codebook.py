@@ -217,7 +217,7 @@ def test_numbers_are_found_by_value_whatever_their_type(loaded, name, values, sa
         (
             "site",
             [1],
-            r"^column 'site' holds text values, got int64; values of another type never match, so convert them",
+            r"^column 'site' holds text values, got int64; values of different types never match, so",
         ),
         ("number", ["1"], r"^column 'number' holds integer values, got string"),
         ("number", [True], r"^column 'number' holds integer values, got bool"),

@@ -217,7 +217,7 @@ def test_a_name_of_a_csv_column_may_hold_the_end_of_a_line(tmp_path):
             assert counts[name]["value"].to_pylist() == ["p", "q\r\n1\n"]
     (tmp_path / "t.csv").write_bytes(b'"a\nb",y\r\np,0\r\n')
     (tmp_path / "u.csv").write_bytes(b'"a\nb",y\np,1\n')
-    with pytest.raises(vf.InputError, match="different ends of lines, and a name with one in it"):
+    with pytest.raises(vf.InputError, match="different line ends, and a column name contains one"):
         vf.count([tmp_path / "t.csv", tmp_path / "u.csv"], "y")
 
 

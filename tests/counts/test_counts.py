@@ -178,7 +178,7 @@ def test_counts_with_broken_weights_survive_a_round_trip(tmp_path):
         ),
         (
             lambda t: vf.count(t.set_column(1, "b", [["1", "2"]]), "y", ["a", "b"]),
-            r"^feature 'b' is integer on one side and text on the other, so equal values would not meet",
+            r"^feature 'b' is integer on one side and text on the other, so equal values would not match",
         ),
     ],
 )

@@ -16,7 +16,7 @@ import vocabfold as vf
 from support import reference
 from support.builders import clicks, fold_counts
 from vocabfold.codebook.out_of_fold import gain_of_rest
-from vocabfold.counts.target import _dealt, dealt
+from vocabfold.counts.target import _assigned, assigned
 from vocabfold.io.engines.duckdb import Engine
 
 
@@ -36,10 +36,10 @@ def test_the_fold_of_a_row_is_the_one_that_was_counted():
     for folds, seed in ((2, 0), (5, 3), (1000, 10**12)):
         with Engine() as engine:
             table = engine.table(pa.table({"n": numbers}))
-            found = engine.run(f"SELECT n, {_dealt('n', folds, seed)} AS fold FROM {table} ORDER BY n")
-        assert dealt(numbers, folds, seed).tolist() == found["fold"].to_pylist()
+            found = engine.run(f"SELECT n, {_assigned('n', folds, seed)} AS fold FROM {table} ORDER BY n")
+        assert assigned(numbers, folds, seed).tolist() == found["fold"].to_pylist()
         if folds == 5:
-            assert np.bincount(dealt(numbers, folds, seed)).min() > 900
+            assert np.bincount(assigned(numbers, folds, seed)).min() > 900
 
 
 OPTIONS = [
@@ -68,7 +68,7 @@ def test_training_rows_are_encoded_by_other_folds(options):
     book, encoded = vf.fit_transform(
         table, "click", folds=4, fold_seed=7, features=["site", "device"], **options
     )
-    folds = dealt(np.arange(table.num_rows), 4, 7).tolist()
+    folds = assigned(np.arange(table.num_rows), 4, 7).tolist()
     expected = looped(book, None, table, folds)
     assert encoded.drop_columns(["click", "part"]).to_pydict() == expected
     assert encoded.select(["click", "part"]).equals(table.select(["click", "part"]))
@@ -78,7 +78,7 @@ def test_training_rows_are_encoded_by_other_folds(options):
     assert fitted.digest == book.digest
     with pytest.warns(
         UserWarning,
-        match=r"^the Arrow Table looks like the rows that the codebook was fitted on: their ids leak",
+        match=r"^the Arrow Table looks like the training data: transform\(\) leaks",
     ):
         naive = book.transform(table)
     if book.columns["site"].n_dedicated:
@@ -164,11 +164,11 @@ def test_rows_with_other_folds_are_noticed(tmp_path):
     table = clicks(n_sites=10**6)
     counts = vf.count(table, "click", ["site", "device"], fold_column="part")
     book = vf.fit(counts, 60, min_count=1)
-    dealt_again = table.set_column(3, "part", table["part"].take(np.roll(np.arange(table.num_rows), 1)))
-    pq.write_table(dealt_again, tmp_path / "in.parquet")
-    match = r"^\d+ of 3,000 rows of .* have a value in column 'site' that was not counted in their fold: unless"
+    assigned_again = table.set_column(3, "part", table["part"].take(np.roll(np.arange(table.num_rows), 1)))
+    pq.write_table(assigned_again, tmp_path / "in.parquet")
+    match = r"^\d+ of 3,000 rows of .* have a value in column 'site' that was not counted in their fold. Unless"
     with pytest.warns(UserWarning, match=match):
-        book.transform(dealt_again, counts=counts)
+        book.transform(assigned_again, counts=counts)
     with pytest.warns(UserWarning, match=match):
         book.transform(tmp_path / "in.parquet", out=tmp_path / "out.csv", counts=counts)
     for fold in (None, -1):
@@ -177,7 +177,7 @@ def test_rows_with_other_folds_are_noticed(tmp_path):
             book.transform(without, counts=counts)
     alone = table.set_column(3, "part", pa.array([1] * table.num_rows))
     counts = vf.count(alone, "click", ["site", "device"], fold_column="part")
-    with pytest.raises(vf.InputError, match=r"^all rows are in one fold; at least two are needed"):
+    with pytest.raises(vf.InputError, match=r"^all rows are in one fold, but at least two folds are needed"):
         vf.fit(counts, 60).transform(alone, counts=counts)
 
 
@@ -222,7 +222,7 @@ def test_noise_stays_noise(seed, folds):
 
 
 def naive(book, table):
-    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the training data"):
         return book.transform(table)
 
 
@@ -238,7 +238,7 @@ def test_the_out_of_fold_gain_is_that_of_the_encoded_rows():
     for options in OPTIONS:
         book = vf.fit(counts, **{"budget": 40} | options)
         ids = book.transform(table, counts=counts)
-        folds = dealt(np.arange(table.num_rows), 4, 0)
+        folds = assigned(np.arange(table.num_rows), 4, 0)
         for name, column in book.columns.items():
             told, overall = 0.0, np.mean(table["click"])
             for fold in range(4):
@@ -285,7 +285,7 @@ def test_rows_that_were_fitted_are_known_again(tmp_path, kind, recwarn):
     book = vf.fit(vf.count(data, "click", ["site", "device"]), 9)
     book.save(tmp_path / "book")
     book = vf.load(tmp_path / "book")
-    match = "looks like the rows that the codebook was fitted on: .*Use fit_transform, or transform"
+    match = "looks like the training data: .*Use fit_transform, or transform"
     out = tmp_path / "out.parquet"
     with pytest.warns(UserWarning, match=match):
         book.transform(data, out=out if kind in ("parquet", "csv", "files") else None)
@@ -310,7 +310,7 @@ def test_other_rows_are_not_taken_for_those_that_were_fitted(tmp_path):
     book = vf.fit(vf.count(days[0], "click", ["site", "device"]), 9)
     book.transform(days[1], out=tmp_path / "out.parquet")
     assert not book.evaluate(days[1]).is_fitted
-    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the training data"):
         book.transform(days[0][3:9], out=tmp_path / "out.parquet")  # some of them
 
 
@@ -344,19 +344,19 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: b.transform(t, fold_column="part"),
-            r"^fold_column is for the rows of counts with folds",
+            r"^fold_column is for rows that were counted with folds",
         ),
         (
             lambda t, c, b: b.transform(t, counts=vf.count(t, "click")),
-            r"^the counts have no folds: count the rows with folds=5, say, and fit these counts\.$",
+            r"^the counts have no folds; count the rows with folds=5, for example, and fit those counts\.$",
         ),
         (
             lambda t, c, b: b.transform(t, counts=c, fold_column="part"),
-            r"^fold_column is 'part', but the rows were dealt to folds by their number",
+            r"^fold_column is 'part', but the rows were assigned to folds by their number",
         ),
         (
             lambda t, c, b: b.transform(t.slice(1), counts=c),
-            r"^the Arrow Table is not what was counted in one go, and rows were dealt to folds by their number",
+            r"^the Arrow Table was not counted as one input, and rows were assigned to folds by their number",
         ),
         (
             lambda t, c, b: b.transform(t, counts=vf.count(t.slice(1), "click", folds=3)),
@@ -400,11 +400,11 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: vf.fit_transform(t.to_reader(), "click", 9),
-            r"^fit_transform reads the rows twice, in their order, from files or a frame, got RecordBatch",
+            r"^fit_transform reads the rows twice, in the same order, so it needs files or a frame, got",
         ),
         (
             lambda t, c, b: vf.fit_transform("rows.parquet", "click", 9),
-            r"^out is missing: frames and Arrow tables",
+            r"^out is required for str input",
         ),
         (
             lambda t, c, b: vf.fit_transform(t, "click", 9, out="no/out.parquet"),
@@ -424,7 +424,7 @@ def by_column(table):
     return vf.fit(by_column.counts, 9)
 
 
-def test_counts_with_folds_are_added_if_they_were_dealt_alike():
+def test_counts_with_folds_are_added_if_they_were_assigned_alike():
     table = clicks(300)
     counts = [
         vf.count(table, "click", "site", **options)

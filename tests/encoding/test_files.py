@@ -26,7 +26,7 @@ from vocabfold.io.rows import streams
 from vocabfold.io.rows.source import source
 
 # Most tests look up the very rows that they fitted; test_crossfit.py is about what that warns of.
-pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the rows that the codebook was fitted on")
+pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the training data")
 
 
 INPUTS = {
@@ -379,7 +379,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions(book, tmp_path):
 def test_ids_are_not_taken_for_values(tmp_path):
     book = fold_counts(vf.count(pa.table({"x": [1, 2] * 3, "y": [0, 1] * 3}), "y", "x"), 2)
     book.transform(pa.table({"x": [1, 2]}), out=tmp_path / "ids.parquet")
-    message = r"^column 'x' of .*ids.parquet holds ids already; give the rows as they were\.$"
+    message = r"^column 'x' of .*ids.parquet holds ids already; give the original rows\.$"
     refused(book, tmp_path / "ids.parquet", message, out=tmp_path / "again.parquet")
 
 

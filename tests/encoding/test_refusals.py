@@ -18,7 +18,7 @@ from vocabfold.encoding import encoder
 from vocabfold.encoding import files as step
 
 # Most tests look up the very rows that they fitted; test_crossfit.py is about what that warns of.
-pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the rows that the codebook was fitted on")
+pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the training data")
 
 
 def test_columns_that_are_missing_or_of_another_type(book, tmp_path):
@@ -33,8 +33,8 @@ def test_columns_that_are_missing_or_of_another_type(book, tmp_path):
     refused(
         book,
         wrong,
-        r"^column 'number' holds text in the Arrow Table, and integer in the codebook; values of another type "
-        r"never match, so convert it first\. column 'day' holds list<.*> in the Arrow Table, and date in ",
+        r"^column 'number' holds text in the Arrow Table, but integer in the codebook; values of different "
+        r"types never match, so convert it first\. column 'day' holds list<.*> in the Arrow Table, but date",
     )
     pq.write_table(wrong, tmp_path / "in.parquet")
     refused(
@@ -64,7 +64,7 @@ def test_another_digest(book):
     refused(
         book,
         arrow(NEW),
-        rf"^the codebook has the digest {book.digest}, and 'abc' was expected; take",
+        rf"^the codebook has the digest {book.digest}, but 'abc' was expected; use",
         expect="abc",
     )
 
@@ -72,22 +72,25 @@ def test_another_digest(book):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({}, r"^out is missing: frames and Arrow tables are returned, and everything else \(here PosixPath\)"),
+        ({}, r"^out is required for PosixPath input, e\.g\. out='ids\.parquet' \(only frames and Arrow tables"),
         ({"out": ""}, r"^out must be the path of a file, or of a folder with a / at its end, got ''\.$"),
         ({"out": 7}, r"^out must be the path of a file"),
         ({"out": "a\0.parquet"}, r"^out must be the path of a file"),
         ({"out": "x" * 300 + ".parquet"}, r"^'x+' cannot be written: File name too long\.$"),
         ({"out": "~nobody-of-that-name/x.parquet"}, r" cannot be written: "),
-        ({"out": "ids"}, r"^the format of ids cannot be told from its name, or is not written; it must end in"),
-        ({"out": "ids.jsonl"}, r"^the format of ids.jsonl cannot be told"),
-        ({"out": "ids.parquet.gz"}, r"^the format of ids.parquet.gz cannot be told"),
-        ({"out": "no/ids.parquet"}, r"^there is no folder 'no' to write to; make it first\.$"),
-        ({"out": "no/folder/"}, r"^there is no folder 'no' to write to; make it first\.$"),
-        ({"out": "in.parquet"}, r"^in.parquet is to be read and to be written; give another out\.$"),
-        ({"out": "./"}, r"^in.parquet is to be read and to be written"),
+        (
+            {"out": "ids"},
+            r"^cannot tell the format of ids from its name, or cannot write it; the name must end in",
+        ),
+        ({"out": "ids.jsonl"}, r"^cannot tell the format of ids.jsonl"),
+        ({"out": "ids.parquet.gz"}, r"^cannot tell the format of ids.parquet.gz"),
+        ({"out": "no/ids.parquet"}, r"^there is no folder 'no' to write to; create it first\.$"),
+        ({"out": "no/folder/"}, r"^there is no folder 'no' to write to; create it first\.$"),
+        ({"out": "in.parquet"}, r"^in.parquet is both input and output; give another out\.$"),
+        ({"out": "./"}, r"^in.parquet is both input and output"),
         (
             {"out": "old.parquet", "overwrite": False},
-            r"^old.parquet exists; give another name, or overwrite=True to replace it\.$",
+            r"^old.parquet exists; give another name, or use overwrite=True to replace it\.$",
         ),
         ({"out": "x.parquet", "preset": "avazu"}, r"^preset must be 'criteo', got 'avazu'\.$"),
         ({"out": "x.parquet", "memory_limit": "1KB"}, r"^memory_limit must be at least 200 MiB"),
@@ -103,14 +106,19 @@ def test_options_that_cannot_be_used(book, options, match, tmp_path, monkeypatch
 
 
 def test_a_frame_is_not_written_to_a_folder(book, tmp_path):
-    refused(book, arrow(NEW), r"is a folder, for files; to write Table, give a file\.$", out=tmp_path)
+    refused(
+        book,
+        arrow(NEW),
+        r"is a folder, which can take only files; give a file to write Table to\.$",
+        out=tmp_path,
+    )
 
 
 def test_a_value_that_must_not_be_unseen_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book = fold_counts(vf.count(pa.table({"site": ["a", "b"] * 3, "y": [0, 1] * 3}), "y"), 2, unseen="error")
     table = pa.table({"site": pa.array(["a", "c", "b"]).dictionary_encode(), "n": [1, 2, 3]})
-    message = r"^column 'site': the value 'c' is not in the codebook, fitted with unseen='error'\.$"
+    message = r"^column 'site': the value 'c' is not in the codebook, which was fitted with unseen='error'\.$"
     refused(book, table, message)
     pq.write_table(table, "in.parquet")
     for out in ("out.parquet", "out.csv", "folder/"):
@@ -168,7 +176,10 @@ def test_of_two_who_write_one_file_one_gets_an_error(book, tmp_path):
     first.start()
     assert begun.wait(30)
     refused(
-        book, table, r"out.parquet is being written by someone else; wait for that, or write elsewhere", out=out
+        book,
+        table,
+        r"out.parquet is being written by another process; wait until it has finished, or write elsewhere",
+        out=out,
     )
     may_end.set()
     first.join()
@@ -199,7 +210,7 @@ def test_no_rows_are_not_taken_for_those_of_an_empty_file(tmp_path):
         pq.write_table(part, tmp_path / f"{name}.parquet")
     book = vf.fit(vf.count(tmp_path / "*.parquet", "click"), 4)
     assert book.transform(rows.slice(0, 0)).num_rows == 0  # without a warning, which would be an error
-    with pytest.warns(UserWarning, match="looks like the rows that the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="looks like the training data"):
         book.transform(rows)
 
 
@@ -207,7 +218,7 @@ def test_a_column_that_does_not_fit_into_the_memory_limit_is_refused(book, tmp_p
     pq.write_table(arrow(NEW), tmp_path / "rows.parquet")
     monkeypatch.setattr(step, "_VALUE_BYTES", 2**30)
     with pytest.raises(
-        vf.InputError, match=r"has \d+ values, which need about .* GB in memory, and the limit is 0\.21"
+        vf.InputError, match=r"has \d+ values, which need about .* GB in memory, but the limit is 0\.21"
     ):
         book.transform(tmp_path / "rows.parquet", out=tmp_path / "ids.parquet", memory_limit="200MiB")
     assert not (tmp_path / "ids.parquet").exists()
@@ -221,7 +232,7 @@ def test_long_texts_count_by_their_length(tmp_path, monkeypatch):
     book.transform(tmp_path / "rows.parquet", out=tmp_path / "ids.csv", memory_limit="200MiB")
     monkeypatch.setattr(step, "_COPIES", 10**6)
     with pytest.raises(
-        vf.InputError, match=r"has 2 values, which need about 1\.21 GB in memory, and the limit is"
+        vf.InputError, match=r"has 2 values, which need about 1\.21 GB in memory, but the limit is"
     ):
         book.transform(tmp_path / "rows.parquet", out=tmp_path / "more.csv", memory_limit="200MiB")
 

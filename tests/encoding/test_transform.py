@@ -13,7 +13,7 @@ from support.encoded import NEW, by_hand
 from vocabfold.encoding import encoder
 
 # Most tests look up the very rows that they fitted; test_crossfit.py is about what that warns of.
-pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the rows that the codebook was fitted on")
+pytestmark = pytest.mark.filterwarnings("ignore:.*looks like the training data")
 
 
 def test_an_arrow_table_comes_back_with_ids(book):

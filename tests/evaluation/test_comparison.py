@@ -314,7 +314,7 @@ def test_a_plot_is_the_same_for_the_same_figures(suffix, tmp_path):
         found.plot(path)
     assert first.read_bytes() == again.read_bytes()
     assert sorted(os.listdir(tmp_path)) == [f"a.{suffix}", f"b.{suffix}"]
-    with pytest.raises(vf.InputError, match="exists; give another name, or overwrite=True"):
+    with pytest.raises(vf.InputError, match="exists; give another name, or use overwrite=True"):
         found.plot(first)
     found.plot(first, overwrite=True)
 

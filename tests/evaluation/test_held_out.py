@@ -193,7 +193,7 @@ def test_numbers_are_compared_by_value():
         (lambda t: t.drop_columns("click"), r"^column 'click' is not in the Arrow Table\."),
         (
             lambda t: t.set_column(0, "site", pa.array(range(t.num_rows))),
-            r"^column 'site' holds integer in the Arrow Table, and text in the codebook; values of another",
+            r"^column 'site' holds integer in the Arrow Table, but text in the codebook; values of different",
         ),
         (
             lambda t: t.set_column(2, "click", pa.array(range(t.num_rows))),

@@ -106,7 +106,7 @@ def test_training_rows_of_every_method_are_encoded_in_ids_of_the_codebook(method
         book.transform(rows)
     told = [str(warning.message) for warning in caught]
     assert any("'selection' chooses values by the labels" in text for text in told) == (method == "selection")
-    assert any("looks like the rows that the codebook was fitted on" in text for text in told) == (
+    assert any("looks like the training data" in text for text in told) == (
         method in ("selection", "greedy")  # by the others, no label decides who shares an id
     )
     ids = book.ids("site", rows["site"])
@@ -187,7 +187,7 @@ def test_where_all_is_pooled_and_new_values_have_their_own_id_there_is_one(metho
         assert fold_counts(vf.count(rows, "y"), 4, **options).sizes == {"a": 1}
 
 
-def test_values_are_dealt_by_md5_whatever_their_order(rows, counts):
+def test_values_are_assigned_by_md5_whatever_their_order(rows, counts):
     book = fold_counts(counts, 40, method="hashing", allocation="uniform")
     for name, kind in (("site", "text"), ("hour", "integer")):
         id_of_bucket = {}

@@ -87,7 +87,7 @@ def test_what_a_codebook_says_is_true_of_its_values(rows, budget, min_count, uns
 
     if unseen == "error":
         with pytest.raises(
-            vf.InputError, match=r"^column 'x': the value 99 is not in the codebook, fitted with"
+            vf.InputError, match=r"^column 'x': the value 99 is not in the codebook, which was fitted with"
         ):
             book.ids("x", [99])
     else:

@@ -126,7 +126,7 @@ def test_pictures_are_drawn(reported, tmp_path):
     assert "<b " not in svg
     assert "var(--" not in svg
     assert (tmp_path / "plots" / "columns.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(vf.InputError, match=r"plots exists; give another name, or overwrite=True"):
+    with pytest.raises(vf.InputError, match=r"plots exists; give another name, or use overwrite=True"):
         book.report(tmp_path / "r2.html", pictures=tmp_path / "plots")
 
 

@@ -180,7 +180,7 @@ def test_training_rows_are_encoded_out_of_fold(table, frame):
     assert encoded.schema["number"].metadata == {"vocabfold.digest": book.digest}
     with pytest.raises(vf.InputError, match="column .* of the Spark frame holds ids already"):
         book.transform(encoded)
-    with pytest.warns(UserWarning, match="the Spark frame looks like the rows that the codebook was fitted on"):
+    with pytest.warns(UserWarning, match="the Spark frame looks like the training data"):
         book.transform(frame)
 
 
@@ -290,7 +290,7 @@ def test_rows_that_change_are_noticed(spark, table, tmp_path):
         book.transform(rows.limit(9))
     with pytest.raises(vf.InputError, match="the rows that were counted have changed since the codebook was"):
         book.save(tmp_path / "book")
-    with pytest.raises(vf.InputError, match="gave other rows when it was read again"):
+    with pytest.raises(vf.InputError, match="returned different rows when read again"):
         vf.fit(counts, 9)
 
 
@@ -343,7 +343,7 @@ def test_frames_of_two_sessions_do_not_meet(spark, frame, tmp_path):
     other = spark.newSession()
     rows = other.sql("SELECT CAST(id % 7 AS INT) AS number, id % 3 = 0 AS click FROM range(50)")
     here, there = vf.count(frame, "click", "number"), vf.count(rows, "click", "number")
-    with pytest.raises(vf.InputError, match="these are on two Spark sessions; save one of them"):
+    with pytest.raises(vf.InputError, match="the data are on two Spark sessions; save those of one session"):
         vf.fit(here + there, 9)
 
 
@@ -384,12 +384,12 @@ def test_wide_frames_are_encoded(spark):
     [
         (lambda rows: vf.count(rows, "clack"), "column 'clack' .* is not in the Spark frame"),
         (lambda rows: vf.count(rows, "number"), "label 'number' is missing in"),
-        (lambda rows: vf.count(rows, "click", folds=5), "name a column with the fold of each row"),
+        (lambda rows: vf.count(rows, "click", folds=5), "give a column with the fold of each row"),
         (lambda rows: vf.count(rows, "click", weight=TEXT), "must hold numbers, got text"),
         (lambda rows: vf.count(rows, "click", preset="criteo"), "preset is for text files"),
         (lambda rows: vf.count(rows, "click", ["zone"]), "column 'zone' holds timestamp \\(with a time zone"),
         (lambda rows: vf.count(rows, "click", ["list"]), "column 'list' holds array<int>"),
-        (lambda rows: vf.fit_transform(rows, "click", 9), "name a column with the fold of each row"),
+        (lambda rows: vf.fit_transform(rows, "click", 9), "give a column with the fold of each row"),
         (
             lambda rows: vf.fit_transform(rows, "click", 9, fold_column="fold", out="x.parquet"),
             "leave out= away",
@@ -412,7 +412,7 @@ def test_an_older_spark_is_refused(frame, monkeypatch):
 def test_what_is_on_a_cluster_is_not_pickled(frame):
     counts = vf.count(frame, "click", "number")
     for thing in (counts, vf.fit(counts, 9)):
-        with pytest.raises(vf.InputError, match="cannot be pickled; save it to a folder"):
+        with pytest.raises(vf.InputError, match="cannot be pickled; save them to a folder"):
             pickle.dumps(thing)
 
 

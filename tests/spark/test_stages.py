@@ -124,5 +124,5 @@ def test_object_stores_are_refused(frame):
     from vocabfold.spark import VocabularyCompressor
 
     model = VocabularyCompressor(inputCols=["site"], budget=9).fit(frame)
-    with pytest.raises(vf.InputError, match="'s3://bucket/model' is on s3, and codebooks are saved to folders"):
+    with pytest.raises(vf.InputError, match="'s3://bucket/model' is on s3, but codebooks are saved to folders"):
         model.save("s3://bucket/model")

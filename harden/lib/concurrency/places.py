@@ -18,7 +18,9 @@ from harden.lib.concurrency.tally import Tally
 from harden.lib.concurrency.tasks import FEATURES, Sample, answers, of_folder
 from tools.record import Row
 
-TOLD = re.compile(r"is being (saved|written) by someone else; wait for that, or (save|write) elsewhere\.$")
+TOLD = re.compile(
+    r"is being (saved|written) by another process; wait until it has finished, or (save|write) elsewhere\.$"
+)
 
 
 def write_once(kind: str, maker: vf.Codebook, sample: Sample, place: Path) -> str:

@@ -45,14 +45,14 @@ class Codebook(Sums, Lookups):
     size, budget : int
         Ids in all, and ids allowed.
     information, total, loss : float
-        What the ids keep of what the values told about the label, and what they do not: sums over the columns,
+        What the ids keep of what the values tell about the label, and what they do not: sums over the columns,
         in nats per row.
     bound, gap : float or None
         With aim="information": no codebook of at most `budget` ids keeps more than `bound`, in the masses that
         were folded, and `gap` is how much more that is.
     gain : float or None
-        If folds were counted: what the ids tell about rows of other folds, in nats per row and summed over the
-        columns. It may be negative.
+        The cross-validated gain, if folds were counted: what the ids tell about rows of other folds, in nats
+        per row and summed over the columns. It may be negative.
     digest : str
         Equal for equal content, whoever wrote it.
     settings : dict
@@ -77,7 +77,7 @@ class Codebook(Sums, Lookups):
     fingerprints: tuple[tuple[str, ...], ...] = ()  # of the rows it was fitted on
     memory_limit: int | None = None
     saved: str | None = None  # when, if it was loaded
-    left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
+    left_out: tuple[str, ...] = ()  # columns of numbers and dates that were not named
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
     indexes: dict[str, Index] = field(default_factory=dict)  # of the columns that are in memory
 
@@ -123,16 +123,16 @@ class Codebook(Sums, Lookups):
     def verify(self) -> None:
         """Check that the values are those that the digest stands for.
 
-        `vf.load` finds damage, and takes from the header what each column adds to the digest. A header that
-        somebody made up could claim the digest of another codebook, so this reads all values once more and
-        computes it from them. `transform(expect=...)` does so the first time.
+        `vf.load` finds damage, and takes from the header what each column adds to the digest. A forged header
+        could claim the digest of another codebook, so this reads all values once more and computes the digest
+        from them. `transform(expect=...)` does so the first time.
 
         Raises
         ------
         CodebookError
-            They are others.
+            They are not.
         """
-        if self.hashes:  # else nobody has asked for the digest, and it will come from the values
+        if self.hashes:  # else the digest was not computed yet, and will come from the values
             self.store.verify(self.hashes)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -177,11 +177,11 @@ class Codebook(Sums, Lookups):
             The digest that the codebook must have: that of the model's training. It is computed from all values
             (see `verify`), the first time.
         counts : Counts, optional
-            For the rows that the codebook was fitted on: their counts, by fold. Every row is encoded by what
-            the other folds tell of its values, so that no id knows the label of its row.
+            For the rows that the codebook was fitted on: their counts, by fold. Every row is encoded by the
+            rows of the other folds, so that no id leaks the label of its row.
         fold_column : str, optional
-            The column with the fold of each row; by default the one of the counts. If rows were dealt to folds
-            by their number, the data must be what was counted, file by file.
+            The column with the fold of each row; by default the one of the counts. If rows were assigned to
+            folds by their number, the data must be what was counted, file by file.
         preset : {"criteo"}, optional
             As for `count`.
         overwrite : bool
@@ -243,7 +243,7 @@ class Codebook(Sums, Lookups):
         preset: str | None = None,
         memory_limit: int | str | None = None,
     ) -> Evaluation:
-        """Judge the codebook by rows that it was not fitted on.
+        """Evaluate the codebook on held-out rows.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class Codebook(Sums, Lookups):
         -------
         Evaluation
             Per column and in all: what the ids tell about these rows, how many of them have values that are
-            not in the codebook, whether the rates of the ids still hold, and warnings in words.
+            not in the codebook, whether the rates of the ids generalise, and warnings in words.
 
         Raises
         ------
@@ -302,13 +302,13 @@ class Codebook(Sums, Lookups):
         counts : Counts, optional
             Those that the codebook was fitted on: other budgets are tried on them, with the same settings.
         heldout : frame, or anything that `count` takes, optional
-            Rows that the codebook was not fitted on, to judge it and the other budgets by.
+            Held-out rows, to evaluate the codebook and the other budgets on.
         label, positive, weight, drop_null_labels, preset, memory_limit
             Of the held-out rows, as for `evaluate`.
         compare : Comparison or path, optional
             What `vf.compare` found, or a file with what `vocabfold compare --json` printed.
         steps : int, optional
-            Budgets to try, 3 to 200; by default as many as are of use (16 for a factor of two, and 200 in
+            Budgets to try, 3 to 200; by default as many as are useful (16 for a factor of two, and 200 in
             all), or 25 with methods that are slow.
         pictures : path, optional
             A folder for the plots, as SVG and PNG.
@@ -318,7 +318,7 @@ class Codebook(Sums, Lookups):
         Returns
         -------
         dict
-            The figures that the page shows, information in bits per row.
+            The figures that the page shows, information in nats per row.
 
         Raises
         ------
@@ -363,5 +363,5 @@ class Codebook(Sums, Lookups):
 
     def knows(self, fingerprints: tuple[str, ...]) -> bool:
         """Tell whether rows with such fingerprints, or some of them, seem to be those it was fitted on."""
-        told = {part for part in fingerprints if " " in part and not part.startswith("0 ")}
-        return any(not told.isdisjoint(known) for known in self.fingerprints)
+        known_parts = {part for part in fingerprints if " " in part and not part.startswith("0 ")}
+        return any(not known_parts.isdisjoint(known) for known in self.fingerprints)

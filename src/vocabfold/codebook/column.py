@@ -18,12 +18,11 @@ class BookColumn:
         What its values are: text, integer, unsigned, float, boolean, date or timestamp.
     size : int
         Ids, 0 to size - 1, numbered by rate, rising; in a column of numbers, dates or booleans all of whose
-        values are private, by value.
+        values have dedicated ids, by value.
     n_values, n_rare, n_dedicated : int
-        Values that are in the codebook, values that were too rare for it, and those in it that have an id of
-        their own.
+        Values that are in the codebook, rare values, which are not, and values in it with a dedicated id.
     n_rates : int
-        Distinct rates of the values in the codebook and of the pool: more ids would keep no more.
+        Distinct rates of the values in the codebook and of `other`: more ids would keep no more.
     other : int
         The id of every value that is not in the codebook.
     shared : tuple of int
@@ -37,12 +36,12 @@ class BookColumn:
         The prior of the column: a value with p of n rows positive has the rate
         (p + mean * strength) / (n + strength). An infinite strength says that all have the same rate.
     information, total, loss : float
-        What the ids keep, what the values told, and the difference.
+        What the ids keep, what the values tell, and the difference.
     gap : float or None
         How much more any fold could keep, if that was the aim.
     gain : float or None
-        The gain on rows of other folds, if folds were counted: by how much the rates of the ids beat the
-        overall rate. It may be negative.
+        The cross-validated gain, if folds were counted: by how much the rates of the ids beat the overall rate
+        on rows of other folds. It may be negative.
     """
 
     kind: str
@@ -76,12 +75,12 @@ class Sums:
 
     @property
     def n_rare(self) -> int:
-        """Values that were too rare, in all."""
+        """Rare values, in all."""
         return sum(column.n_rare for column in self.columns.values())
 
     @property
     def n_dedicated(self) -> int:
-        """Values that have an id of their own, in all."""
+        """Values with a dedicated id, in all."""
         return sum(column.n_dedicated for column in self.columns.values())
 
     @property
@@ -96,7 +95,7 @@ class Sums:
 
     @property
     def total(self) -> float:
-        """What the values told."""
+        """What the values tell about the label."""
         return math.fsum(column.total for column in self.columns.values())
 
     @property
@@ -106,7 +105,7 @@ class Sums:
 
     @property
     def gain(self) -> float | None:
-        """What the ids tell about rows of other folds."""
+        """The cross-validated gain, summed over the columns."""
         gains = [column.gain for column in self.columns.values() if column.gain is not None]
         return math.fsum(gains) if gains else None
 

@@ -149,7 +149,7 @@ def of_kind(name: str, kind: str, values: Any) -> tuple[pa.Array, NDArray[np.boo
     converted = as_kind(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array, kind)
     if converted is None:
         raise InputError(
-            f"column {name!r} holds {kind} values, got {array.type}; values of another type never match, "
+            f"column {name!r} holds {kind} values, got {array.type}; values of different types never match, "
             "so convert them first."
         )
     return converted

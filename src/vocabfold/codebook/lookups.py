@@ -15,7 +15,7 @@ from vocabfold.codebook.index import Index, is_plain, of_kind
 from vocabfold.codebook.queries import groups_of, members_of, sorted_by_value
 from vocabfold.codebook.stores import Store
 from vocabfold.counts.units import to_rows
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support import checks
 
@@ -120,7 +120,7 @@ class Lookups:
     def groups(self, name: str, examples: int = 3) -> pa.Table:
         """Return the ids of a column that values have, as an Arrow table: id, n_values, neg, pos, examples.
 
-        The examples are the values with most rows, so many of each id. Pooled values are in no group, even
+        The examples are the values with most rows, so many of each id. Rare values are in no group, even
         if they share an id with others.
         """
         self.column(name)
@@ -143,5 +143,7 @@ class Lookups:
 
 
 def _unseen(name: str, value: Any) -> InputError:
-    problem = f"the value {short(value)} is not in the codebook, fitted with unseen='error'"
-    return InputError(f"column {name!r}: {problem}.")
+    return InputError(
+        f"column {name!r}: the value {short(value)} is not in the codebook, which was fitted with "
+        f"{argument('unseen', 'error')}."
+    )

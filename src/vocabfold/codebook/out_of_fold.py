@@ -1,9 +1,9 @@
 """Counts by fold -> the ids that rows have out of fold, and the gain of these ids.
 
-A training row of a tail is encoded by the rate of its value in the other folds, in the intervals of the
-codebook; if the value has no rows there, by the mean of the prior. A pool that is folded with a tail is encoded
-like a value of it. Private values, and a pool with an id of its own, have the ids that they have, as these
-depend on numbers of rows alone.
+A training row of an infrequent value is encoded by the rate of its value in the other folds, in the intervals
+of the codebook; if the value has no rows there, by the mean of the prior. Rare values that share an id with
+infrequent ones are encoded like one of them. Dedicated ids, and an id of rare values alone, are the same in all
+folds, as they depend on numbers of rows alone.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from vocabfold.counts.counts import Counts
 from vocabfold.errors import InputError
 from vocabfold.folding.prior import Prior
 
-_LEAST_RATE = 1e-15  # that is told from 0
+_LEAST_RATE = 1e-15  # that differs from 0
 
 Ids = NDArray[np.int32]
 Units = NDArray[np.int64]
 
 
 def ids_by_rate(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
-    """Return the ids of values of a tail, given their units elsewhere: by rate."""
+    """Return the ids of infrequent values by their rates, given their units elsewhere."""
     rates = Prior(column.mean, column.strength).rates(neg / units_per_row, pos / units_per_row)
     return np.asarray(column.shared, np.int32)[np.searchsorted(column.borders, rates, side="right")]
 
 
-def others(column: BookColumn, pool: Units, units_per_row: int) -> Ids:
-    """Return the id of pooled values in each fold, given their units there by label, and last in none.
+def others(column: BookColumn, rare: Units, units_per_row: int) -> Ids:
+    """Return the id of rare values in each fold, given their units there by label, and last in none.
 
-    A pool in a tail is a value of it.
+    Rare values that share an id with infrequent ones are encoded like one of them.
     """
-    found = np.full(pool.shape[1] + 1, column.other, np.int32)
+    found = np.full(rare.shape[1] + 1, column.other, np.int32)
     if column.n_rare and column.other in column.shared:
-        neg, pos = pool.sum(axis=1, keepdims=True) - pool
-        found[:-1] = np.where(pool.sum(axis=0) > 0, ids_by_rate(column, neg, pos, units_per_row), column.other)
+        neg, pos = rare.sum(axis=1, keepdims=True) - rare
+        found[:-1] = np.where(rare.sum(axis=0) > 0, ids_by_rate(column, neg, pos, units_per_row), column.other)
     return found
 
 
 def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
     """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row."""
-    folds, is_pooled = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
+    folds, is_rare = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
     ids = found["id"].fill_null(0).to_numpy().copy()
     sides = {side: found[side].to_numpy() for side in ("neg", "pos")}
-    pool = np.zeros((2, counts.folds), np.int64)
-    for sums, side in zip(pool, sides.values(), strict=True):
-        np.add.at(sums, folds[is_pooled], (side * found["n"].to_numpy())[is_pooled])
-    ids[is_pooled] = others(column, pool, counts.units_per_row)[folds[is_pooled]]
+    rare = np.zeros((2, counts.folds), np.int64)
+    for sums, side in zip(rare, sides.values(), strict=True):
+        np.add.at(sums, folds[is_rare], (side * found["n"].to_numpy())[is_rare])
+    ids[is_rare] = others(column, rare, counts.units_per_row)[folds[is_rare]]
     rest = [found[f"all_{side}"].fill_null(0).to_numpy() - sides[side] for side in sides]
-    is_shared = np.isin(ids, column.shared) & ~is_pooled
+    is_shared = np.isin(ids, column.shared) & ~is_rare
     ids[is_shared] = ids_by_rate(column, rest[0][is_shared], rest[1][is_shared], counts.units_per_row)
     rows = np.zeros((2, counts.folds, column.size))
     for total, part in zip(rows, sides.values(), strict=True):
@@ -69,7 +69,7 @@ def gain_of_rest(rows: NDArray[np.float64], strength: float) -> float:
 def told_by_rest(
     rest: NDArray[np.float64], rows: NDArray[np.float64], overall: float, strength: float
 ) -> NDArray[np.float64]:
-    """Return what the rest of an id tells about rows of it, both by label, in nats.
+    """Return the gain on rows of each id from the rate of its other rows, both by label, in nats.
 
     Rates are pulled towards the overall one, with the strength of the prior, or by one row if it has none: a
     rate of 0 or 1 would cost infinitely much.
@@ -87,5 +87,5 @@ def gained(
 
 
 def other_counts() -> InputError:
-    """Say that counts do not belong to a codebook."""
+    """Return the error for counts that do not belong to a codebook."""
     return InputError("these are not the counts that the codebook was fitted on; give those, or fit these.")

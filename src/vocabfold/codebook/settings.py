@@ -1,7 +1,7 @@
 """The options of `fit`, each described in one place.
 
-The steps, the command line, the stages of Spark, the saved codebook and the documents take from here what an
-option is by default, what it may be, and what it is for. Public signatures repeat names and defaults, as people
+The steps, the command line, the stages of Spark, the saved codebook and the documents take from here the
+default of an option, what is allowed, and its help. Public signatures repeat names and defaults, as people
 and scikit-learn read them there; a test compares.
 """
 
@@ -89,14 +89,15 @@ def _strength(name: str, given: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """The options of `fit`, checked: none of them is wrong, alone or together with others."""
+    """The options of `fit`, checked each on its own and together."""
 
     aim: str = _option(
         "model",
         _one_of(AIMS),
         str,
         "model|information",
-        "What the ids are for: a model to learn from, or to keep most information of these rows.",
+        "What the ids are for: to train a model on, or to keep as much information about these rows as "
+        "possible.",
     )
     method: str = _option(
         "exact",
@@ -104,22 +105,22 @@ class FitSettings:
         str,
         "NAME",
         "How to fold: exact, dynamic (the optimum); greedy, stochastic, threshold (the paper's); "
-        "agglomerative, divisive, bucketing, frequency, selection, hashing (to compare with; the last three "
-        "for information alone).",
+        "agglomerative, divisive, bucketing, frequency, selection, hashing (for comparison; the last three "
+        "only to keep information).",
     )
     allocation: str = _option(
         "joint",
         _one_of(ALLOCATIONS),
         str,
         "joint|uniform|information",
-        "How to split the budget over columns; divisive, bucketing and hashing have no joint split.",
+        "How to split the budget between columns; divisive, bucketing and hashing have no joint split.",
     )
     budget: int | str = _option(
         None,
         _budget,
         (int, str),
         "IDS",
-        "Ids in all, over all columns: 160000, 160k, 1.5m, or auto.",
+        "Number of ids over all columns: 160000, 160k, 1.5m, or auto.",
         short=("-b",),
     )
     smoothing: float | str = _option(
@@ -127,7 +128,7 @@ class FitSettings:
         _strength,
         (int, float, str),
         "ROWS",
-        "Rows at the overall rate that each value is credited with, or auto; by the aim.",
+        "Add so many rows at the rate of the column to each value, or auto; the default depends on the aim.",
     )
     min_count: int = _option(
         None,
@@ -151,14 +152,19 @@ class FitSettings:
         read=int,
     )
     unseen: str = _option(
-        "other", _one_of(UNSEEN), str, "other|own|error", "What values get that are not in the codebook."
+        "other",
+        _one_of(UNSEEN),
+        str,
+        "other|own|error",
+        "What to do with values that are not in the codebook: give them the id `other`, or one of their own "
+        "in each column, or fail.",
     )
     epsilon: float = _option(
         0.1,
         check_epsilon,
         float,
         "X",
-        "For stochastic and threshold: the smaller, the better and the slower; below 1.",
+        "For stochastic and threshold: a number below 1; smaller is better and slower.",
         read=float,
         methods=("stochastic", "threshold"),
     )
@@ -167,7 +173,7 @@ class FitSettings:
         _at_least(1),
         int,
         "N",
-        "For threshold: pieces of each column that are folded on their own.",
+        "For threshold: number of shards of each column, which are folded separately.",
         read=int,
         methods=("threshold",),
     )
@@ -176,7 +182,7 @@ class FitSettings:
         _at_least(0),
         int,
         "N",
-        "For stochastic: draw other samples.",
+        "For stochastic: seed of the samples.",
         read=int,
         methods=("stochastic",),
     )
@@ -199,7 +205,7 @@ class FitSettings:
         self._check_together()
 
     def _check_together(self) -> None:
-        """Refuse options that are of no use beside each other."""
+        """Refuse options that do not go together."""
         information, model = argument("aim", "information"), argument("aim", "model")
         auto = argument("budget", AUTO)
         if self.method in BY_VALUE and self.aim == "model":
@@ -251,7 +257,7 @@ OPTIONS: Mapping[str, Option] = {one.name: one.metadata["option"] for one in fie
 
 
 def default_of(name: str, aim: str) -> Any:
-    """Return what an option is if nobody says it, by the aim."""
+    """Return the default of an option, which may depend on the aim."""
     return _BY_AIM[aim].get(name, OPTIONS[name].default)
 
 

@@ -38,7 +38,7 @@ class SparkStore:
 
     @cached_property
     def frame(self) -> Frame:
-        """The values of all columns; pooled ones are not among them."""
+        """The values of all columns; rare ones are not among them."""
         with Cluster(self.table.session) as cluster:
             return cluster.frame(self._sql(cluster))
 
@@ -110,7 +110,7 @@ class SparkStore:
         return {name: Index(table["value"], table["id"].to_numpy()) for name, table in tables.items()}
 
     def value_bytes(self, name: str) -> int:
-        """Return how many bytes the texts of a column have: nobody has read them."""
+        """Return how many bytes the texts of a column have: unknown, as they were not read."""
         return 0
 
     def verify(self, hashes: Mapping[str, str]) -> None:
@@ -166,7 +166,7 @@ class SparkStore:
 
 
 def _spelled(built: Built, kind: str) -> pa.Table:
-    """Return the values of a column with ids of their own as texts, or its buckets."""
+    """Return the values of a column with dedicated ids as texts, or its buckets."""
     table = built.of_values.select(["value", "id"])
     texts = table["value"].cast(pa.string()) if built.buckets else to_texts(table["value"], kind)
     return table.set_column(0, "value", texts)

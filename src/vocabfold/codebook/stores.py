@@ -38,7 +38,7 @@ class Store(Protocol):
         """Return the values of columns and their ids in memory, ready to be searched."""
 
     def value_bytes(self, name: str) -> int:
-        """Return how many bytes the texts of a column have; 0, if nobody knows."""
+        """Return how many bytes the texts of a column have; 0, if that is unknown."""
 
     def hashes(self) -> dict[str, str]:
         """Return the hash of the rows of each column: what it adds to the digest."""
@@ -67,7 +67,7 @@ class LocalStore:
         return {name: Index(table["value"], table["id"].to_numpy()) for name, table in tables.items()}
 
     def value_bytes(self, name: str) -> int:
-        """Return how many bytes the texts of a column have: nobody has read them."""
+        """Return how many bytes the texts of a column have: unknown, as they were not read."""
         return 0
 
     def hashes(self) -> dict[str, str]:
@@ -79,8 +79,8 @@ class LocalStore:
         for name, found in self._hashes("verifying"):
             if found != hashes[name]:
                 raise CodebookError(
-                    f"the values of column {name!r} are not those that the digest of the codebook stands for; "
-                    "take the codebook from whoever made it."
+                    f"the values of column {name!r} do not match the digest of the codebook; get the codebook "
+                    "again from whoever made it."
                 )
 
     def _hashes(self, what: str) -> Iterator[tuple[str, str]]:
@@ -114,18 +114,18 @@ class Buckets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A column, the id of each (neg, pos) of its tail, and that of each private value, or of each bucket."""
+    """A column, the shared id of each (neg, pos), and the dedicated ids of values, or those of buckets."""
 
     column: BookColumn
     of_pairs: pa.Table  # neg, pos, id
     of_values: pa.Table  # value, id, neg, pos
-    is_divided: bool = False  # values with ids of their own may have the (neg, pos) of a tail
+    is_divided: bool = False  # values with dedicated ids may have the (neg, pos) of others
     buckets: Buckets | None = None  # if values are hashed: they are the values in of_values
 
 
 @dataclass(frozen=True, eq=False)
 class FittedStore(LocalStore):
-    """Values as a query: counts joined with the ids of their (neg, pos), and values with ids of their own."""
+    """Values as a query: counts joined with the ids of their (neg, pos), and values with dedicated ids."""
 
     counts: Counts
     built: Mapping[str, Built]
@@ -218,8 +218,8 @@ class SavedStore(LocalStore):
 
     def _invalid(self, name: str) -> CodebookError:
         return CodebookError(
-            f"{self.files[name][0]} is not valid: its values must rise, its ids be below "
-            f"{self.columns[name].size:,}, and its counts add up to those of the header."
+            f"{self.files[name][0]} is not valid: its values must be in ascending order, its ids below "
+            f"{self.columns[name].size:,}, and its counts must add up to those in the header."
         )
 
     def _check(self, engine: Engine, name: str) -> None:

@@ -1,7 +1,7 @@
 """Rows -> Counts: the only step that reads rows.
 
-First the label, weights and folds are looked over, so that everything wrong with them is said before long work.
-Then DuckDB groups one column after another: one GROUP BY per column is faster than one pass over all of them.
+First the label, weights and folds are checked, so that problems with them are reported before long work. Then
+DuckDB groups one column after another: one GROUP BY per column is faster than one pass over all of them.
 A Spark frame is counted by Spark.
 """
 
@@ -15,7 +15,7 @@ from vocabfold.counts import local, spark
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.table import Part
 from vocabfold.counts.target import MAX_FOLDS, look_over
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import DUCKDB, parse_memory
 from vocabfold.io.engines.spark import SPARK
 from vocabfold.io.rows import files
@@ -71,12 +71,12 @@ def count(
         The layout of the Criteo challenge: tabs, no header, label, I1 to I13, C1 to C26; the features are C1
         to C26.
     folds : int
-        Count each of so many folds apart, for out-of-fold encoding. Rows are dealt to folds by their number,
-        in the order of files and rows; those of a Spark frame have none and need a `fold_column`.
+        Count each of so many folds separately, to encode out of fold. Rows are assigned to folds by their
+        number, in the order of files and rows; those of a Spark frame have none and need a `fold_column`.
     fold_seed : int
-        Another number deals the rows in another way.
+        Another number assigns the rows to folds in another way.
     fold_column : str, optional
-        A column with the fold of each row, 0 to `folds` - 1; without `folds`, its largest value tells how many.
+        A column with the fold of each row, 0 to `folds` - 1. By default, its largest value sets `folds`.
     memory_limit : int or str, optional
         Bytes, or a text such as "4GB"; by default half of the machine's memory. What does not fit goes to
         temporary files, which are removed at the end.
@@ -107,11 +107,12 @@ def count(
     """
     limit = parse_memory(memory_limit)
     if files.are_paths(data):
-        files.find(data)  # before anything else, as a name is soon mistyped
+        files.find(data)  # before anything else, as names are easily mistyped
     left_out = _names("exclude", exclude) or []
     if features is not None and left_out:
         raise InputError(
-            "features and exclude were both given; name the columns to count, or those to leave out."
+            f"{argument('features')} and {argument('exclude')} cannot both be given; name the columns to "
+            "count, or those to leave out."
         )
     if preset is not None:
         checks.choice("preset", preset, PRESETS)
@@ -177,11 +178,11 @@ def _check_roles(roles: dict[str, str | None]) -> None:
         raise InputError("is missing: name the column that holds it.", argument="label")
     for role, name in roles.items():
         if name is not None and not isinstance(name, str):
-            raise InputError(f"{role} must be the name of a column, got {type(name).__name__}.")
+            raise InputError(f"must be the name of a column, got {type(name).__name__}.", argument=role)
 
 
 def _names(what: str, given: str | Sequence[str] | None) -> list[str] | None:
-    """Return names of columns as a list, or say what is wrong with them."""
+    """Return names of columns as a list, after checking them."""
     if given is None:
         return None
     # The order of the features numbers the columns of the codebook, so a set will not do.
@@ -189,17 +190,18 @@ def _names(what: str, given: str | Sequence[str] | None) -> list[str] | None:
     names = [given] if isinstance(given, str) else list(given) if is_listed else []
     if not names or not all(isinstance(name, str) for name in names):
         shown = short(given) if isinstance(given, list | tuple) else type(given).__name__
-        raise InputError(f"{what} must be a list of column names, at least one, got {shown}.")
+        raise InputError(f"must be a list of at least one column name, got {shown}.", argument=what)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{what}: {twice!r} is given twice.")
+        raise InputError(f"names the column {twice!r} twice.", argument=what)
     return names
 
 
 def _check_columns(rows: Rows, wanted: Sequence[str]) -> None:
     """Refuse columns that cannot be counted, all together."""
     problems = [
-        f"column {name!r} holds {rows.columns[name].type}, which is not counted; convert it to text or numbers."
+        f"column {name!r} holds {rows.columns[name].type}, which cannot be counted; convert it to text or "
+        "numbers."
         for name in wanted
         if rows.columns[name].kind is None
     ]
@@ -212,8 +214,8 @@ def _text_like(found: Source, rows: Rows, used: Sequence[str]) -> list[str]:
     mixed = [name for name, column in rows.columns.items() if column.type == MIXED]
     if mixed:
         raise InputError(
-            f"column {mixed[0]!r} mixes types, and 1 and '1' would be two values; convert it to one type, "
-            "or name the features."
+            f"column {mixed[0]!r} mixes types, so 1 and '1' would be two values; convert it to one type, or "
+            "name the features."
         )
     chosen = [
         name

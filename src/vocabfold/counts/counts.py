@@ -1,8 +1,8 @@
 """Counts: for every value of every column, its rows with a negative and with a positive label.
 
-Counts are additive, so days and shards are counted apart and added. Adding costs nothing: the parts are kept
-side by side, and grouped when a column is read. The counts of many rows stay on disk, and one column at a time
-is read.
+Counts are additive, so days and shards are counted separately and added. Adding costs nothing: the parts are
+kept side by side, and grouped when a column is read. The counts of many rows stay on disk, and one column at a
+time is read.
 
 Numbers are int64 in units: one per row, or 2**20 per row if weights are not whole. A part with whole weights is
 scaled when it meets one without, so that sums are exact in any order.
@@ -50,9 +50,9 @@ class Counts:
     positive_rows : int or float
         Those with a positive label.
     folds : int
-        Folds counted apart, or 0.
+        Number of folds, or 0.
     fold_seed, fold_column
-        How rows were dealt to them, or the column that tells.
+        How rows were assigned to the folds: the seed, or the column.
     sources : tuple of str
         What was counted.
     """
@@ -67,10 +67,10 @@ class Counts:
     neg: int  # units
     pos: int
     sources: tuple[str, ...]
-    fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are known again
+    fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are recognised
     parts: tuple[Part, ...]
     memory_limit: int | None = field(default=None)
-    left_out: tuple[str, ...] = ()  # columns of numbers and dates that nobody named
+    left_out: tuple[str, ...] = ()  # columns of numbers and dates that were not named
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -189,12 +189,12 @@ class Counts:
             yield name, table
 
     def _check_sums(self, pairs: pa.Table) -> None:
-        """Refuse rows that were others when they were read again: the label is looked at first."""
+        """Refuse rows that changed between two readings: the label is read first."""
         neg, pos, n = (pairs[name].to_numpy() for name in ("neg", "pos", "n"))
         if (int(neg @ n), int(pos @ n)) != (self.neg, self.pos):
             raise InputError(
-                f"{' and '.join(self.sources)} gave other rows when it was read again; write the rows to files "
-                "that do not change, and count these."
+                f"{' and '.join(self.sources)} returned different rows when read again; write the rows to "
+                "files that do not change, and count those."
             )
 
     def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
@@ -204,7 +204,7 @@ class Counts:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a folder, replacing counts that are there; `vf.load_counts` reads them back.
 
-        Whatever was loaded from a folder that is replaced, and sums of it, must be loaded again.
+        Counts that were loaded from a replaced folder, and sums of them, must be loaded again.
         """
         from vocabfold.counts.saved import save
 
@@ -226,13 +226,13 @@ def _common_kind(name: str, mine: Mapping[str, str], theirs: Mapping[str, str]) 
     if len(kinds) > 1:
         raise InputError(
             f"feature {name!r} is {mine[name]} on one side and {theirs[name]} on the other, so equal values "
-            "would not meet; read it with one type on both."
+            "would not match; read it with the same type on both sides."
         )
     return kinds.pop()
 
 
 def not_counts(given: object) -> InputError:
-    """Say that something else was given where counts are needed."""
+    """Return the error for something other than counts."""
     return InputError(
         f"must come from vf.count or vf.load_counts, got {type(given).__name__}.", argument="counts"
     )

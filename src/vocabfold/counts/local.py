@@ -27,7 +27,7 @@ _MANY_COLUMNS, _STAGED = 1000, 100  # features, from which on so many at a time 
 
 @dataclass(frozen=True)
 class Said:
-    """What a header says of every column; nobody has looked at their counts yet, but for some."""
+    """What a header says of every column, and which columns have been checked against it."""
 
     folds: int
     neg: int

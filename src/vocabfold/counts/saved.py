@@ -93,7 +93,7 @@ def load_counts(
 
 
 def _check(loaded: Loaded) -> None:
-    """Refuse a header with a field that is missing or absurd."""
+    """Refuse a header with a field that is missing or out of range."""
     header = loaded.header
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}

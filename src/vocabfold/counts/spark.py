@@ -1,7 +1,7 @@
 """Counts that stay on a cluster: one table of all columns, (feature, value, fold, neg, pos).
 
 Features are numbers, and values the texts that the digest spells. What the driver asks for is small: the table
-{(neg, pos): how many values}, values with an id of their own, one column if somebody wants to see it.
+{(neg, pos): how many values}, values with dedicated ids, one column if it is asked for.
 """
 
 from __future__ import annotations
@@ -170,12 +170,16 @@ class SparkTable:
 
 
 def two_sessions() -> InputError:
-    """Say that frames of two sessions cannot meet."""
-    return InputError("these are on two Spark sessions; save one of them, and load it on the other.")
+    """Return the error for frames of two sessions."""
+    return InputError(
+        "the data are on two Spark sessions; save those of one session, and load them in the other."
+    )
 
 
 def _not_pickled() -> InputError:
-    return InputError("what is on a Spark cluster cannot be pickled; save it to a folder, and load that.")
+    return InputError(
+        "counts and codebooks on a Spark cluster cannot be pickled; save them to a folder, and load that."
+    )
 
 
 def count_rows(cluster: Cluster, rows: Rows, features: Sequence[str], target: Target) -> SparkPart:

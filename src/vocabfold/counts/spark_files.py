@@ -2,7 +2,7 @@
 
 The folder must be the same for the driver and the workers: on one machine, or on a file system that they share.
 The driver reads the files once, for their sha256, as whoever loads them does, and never holds them. Where texts
-compress so well that readers would take the files for bombs, it writes them again as they are.
+compress so well that readers would refuse the files as bombs, it writes them again uncompressed.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def write(
             n_found = sum(entry["rows"] for entry in entries[name])
             if n_found != expected[name]:
                 raise InputError(
-                    f"{saver.folder} has {n_found:,} of the {expected[name]:,} rows that the workers wrote of "
-                    f"{name!r}; give a folder on a file system that the driver and all workers share."
+                    f"{saver.folder} holds {n_found:,} of the {expected[name]:,} rows of {name!r} that the "
+                    "workers wrote; give a folder on a file system that the driver and all workers share."
                 )
     return entries

@@ -1,7 +1,7 @@
 """Where counts live: one protocol for tables here, which DuckDB reads, and for tables on a Spark cluster.
 
 `Part` is the counts of one reading; `Table` is all parts of some counts together. Both have a twin in `local`
-and in `spark`, and nothing else asks which of them it has.
+and in `spark`, and no other code depends on which of them it has.
 """
 
 from __future__ import annotations

@@ -108,13 +108,15 @@ def look_over(
         for group in classes
     ]
     if not any(mass for _, mass in masses):
-        raise InputError(f"all weights in {weight!r} are zero, or round to it; at least one row must count.")
+        raise InputError(
+            f"all weights in {weight!r} are zero, or round to zero; at least one row needs a positive weight."
+        )
     fold: str | None = None
     if fold_column is not None:
         folds = _check_folds(fold_column, folds, classes)
         fold = rows.columns[fold_column].sql
     elif folds:
-        fold = _dealt(rows.number, folds, fold_seed)
+        fold = _assigned(rows.number, folds, fold_seed)
     return Target(
         is_positive=f"({label_sql} = {engine.variable('positive', value)})" if is_present else "false",
         units=in_units,
@@ -137,7 +139,7 @@ def _numbers(role: str, name: str, rows: Rows, kinds: Sequence[str]) -> str:
     column = rows.columns[name]
     if column.kind not in kinds:
         what = "numbers" if "float" in kinds else "whole numbers"
-        raise InputError(f"{role} {name!r} must hold {what}, got {column.type}.")
+        raise InputError(f"{name!r} must hold {what}, got {column.type}.", argument=role)
     return column.sql
 
 
@@ -171,7 +173,7 @@ def _positive(classes: list[Row], label: str, kind: str, positive: Any) -> Any:
     if positive is None:
         if not all(value in (0, 1) for value in values):
             raise InputError(
-                f"label {label!r} has the values {shown}; say which one is positive, with "
+                f"label {label!r} has the values {shown}; name the positive one with "
                 f"{argument('positive', ...)}."
             )
         return next((value for value in values if value == 1), 1)
@@ -214,37 +216,38 @@ def _check_weights(weight: str, classes: list[Row]) -> int:
     total = sum(group["total"] for group in classes)
     if total * FRACTIONS > MAX_UNITS:
         raise InputError(
-            f"the weights in column {weight!r} sum to {total:.3g}; at most {MAX_UNITS / FRACTIONS:.3g} are "
-            "counted exactly, so scale them down first."
+            f"the weights in column {weight!r} sum to {total:.3g}, but only sums up to "
+            f"{MAX_UNITS / FRACTIONS:.3g} are counted exactly; scale the weights down first."
         )
     return FRACTIONS if any(group["n_fractions"] for group in classes) else 1
 
 
 def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
-    """Return the number of folds that a column tells."""
+    """Return the number of folds in a column."""
     n_missing = sum(group["n_no_fold"] for group in classes)
     if n_missing:
         raise InputError(
-            f"fold_column {fold_column!r} is missing in {number(n_missing, 'row')}; fill them in first."
+            f"{fold_column!r} is missing in {number(n_missing, 'row')}; fill them in first.",
+            argument="fold_column",
         )
     first, last = min(group["first"] for group in classes), max(group["last"] for group in classes)
     most = folds or MAX_FOLDS
     if first < 0 or last >= most:
         raise InputError(
-            f"fold_column {fold_column!r} must hold whole numbers from 0 to {most - 1:,}, "
-            f"got {first:,} to {last:,}."
+            f"{fold_column!r} must hold whole numbers from 0 to {most - 1:,}, got {first:,} to {last:,}.",
+            argument="fold_column",
         )
     return folds or max(2, last + 1)
 
 
-def _dealt(number: str, folds: int, seed: int) -> str:
+def _assigned(number: str, folds: int, seed: int) -> str:
     """Return the fold of a row by its number: two rounds of a multiplicative generator with shifts between."""
     mixed = f"(({number} + {1 + seed * 40692 % _PRIME}) % {_PRIME} * 48271 % {_PRIME})"
     mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {_PRIME})"
     return f"xor({mixed}, {mixed} >> 13) % {folds}"
 
 
-def dealt(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
+def assigned(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
     """Return the folds of rows by their numbers: those that the query for them gives."""
     mixed = (numbers + (1 + seed * 40692 % _PRIME)) % _PRIME * 48271 % _PRIME
     mixed = (mixed ^ mixed >> 15) * 69621 % _PRIME

@@ -1,4 +1,4 @@
-"""Codebook + its counts by fold -> an index of ids that no row's own label has touched; see `out_of_fold`."""
+"""Codebook + its counts by fold -> an index of ids out of fold; see `out_of_fold`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
 from vocabfold.counts.counts import Counts, not_counts
-from vocabfold.counts.target import dealt
+from vocabfold.counts.target import assigned
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support.kernels import kernel
@@ -31,7 +31,7 @@ class FoldedIndex:
     starts: Units  # where the rows of each value begin in the two that follow
     folds: Ids
     ids_in_fold: Ids
-    others: Ids  # the id of pooled values in each fold, and last in none
+    others: Ids  # the id of rare values in each fold, and last in none
 
     @property
     def nbytes(self) -> int:
@@ -91,28 +91,28 @@ class FoldedStore:
             folds.append(batch["fold"].to_numpy())
             neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
             ids_in_fold.append(ids_by_rate(column, neg, pos, self.book.units_per_row))
-        pool = np.zeros((2, self.counts.folds), np.int64)
+        rare = np.zeros((2, self.counts.folds), np.int64)
         if column.n_rare:
-            pool = _pool(engine, self.counts, book, by_fold)
+            rare = _rare(engine, self.counts, book, by_fold)
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),
             np.append(0, np.cumsum(found["n_folds"].to_numpy())),
             np.concatenate(folds),
             np.concatenate(ids_in_fold),
-            others(column, pool, self.book.units_per_row),
+            others(column, rare, self.book.units_per_row),
         )
 
 
-def _pool(engine: Engine, counts: Counts, book: str, by_fold: str) -> Units:
-    """Return the units of all pooled values in each fold, by label."""
+def _rare(engine: Engine, counts: Counts, book: str, by_fold: str) -> Units:
+    """Return the units of all rare values in each fold, by label."""
     found = engine.run(
         "SELECT fold, sum(f.neg)::BIGINT AS neg, sum(f.pos)::BIGINT AS pos "
         f"FROM ({by_fold}) f ANTI JOIN ({book}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
     )
-    pool = np.zeros((2, counts.folds), np.int64)
-    pool[:, found["fold"].to_numpy()] = found["neg"].to_numpy(), found["pos"].to_numpy()
-    return pool
+    rare = np.zeros((2, counts.folds), np.int64)
+    rare[:, found["fold"].to_numpy()] = found["neg"].to_numpy(), found["pos"].to_numpy()
+    return rare
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +130,14 @@ class Folds:
             raise not_counts(counts)
         if not counts.folds:
             raise InputError(
-                f"the counts have no folds: count the rows with {argument('folds', 5)}, say, and fit these "
-                "counts."
+                f"the counts have no folds; count the rows with {argument('folds', 5)}, for example, and fit "
+                "those counts."
             )
         if column is not None and counts.fold_column is None:
             raise InputError(
-                f"fold_column is {column!r}, but the rows were dealt to folds by their number when they were "
-                f"counted; count them with that {argument('fold_column')}, or leave it out."
+                f"is {column!r}, but the rows were assigned to folds by their number when they were counted; "
+                f"count them with that {argument('fold_column')}, or leave it out.",
+                argument="fold_column",
             )
         same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
         if not same or not set(book.features) <= set(counts.features):
@@ -144,37 +145,40 @@ class Folds:
         return cls(FoldedStore(book, counts, memory_limit), counts.fold_column if column is None else column)
 
     def check(self, fingerprints: tuple[str, ...], place: str) -> None:
-        """Refuse rows whose numbers do not tell their folds, as they are not what was counted in one go."""
+        """Refuse rows whose folds do not follow from their numbers, as they were not counted as one input."""
         if self.column is None and fingerprints not in self.store.counts.fingerprints:
             raise InputError(
-                f"{place} is not what was counted in one go, and rows were dealt to folds by their number: "
-                "give the rows as they were counted, each day or shard on its own, or count them with a "
+                f"{place} was not counted as one input, and rows were assigned to folds by their number: give "
+                "the rows as they were counted, each day or shard separately, or count them with a "
                 f"{argument('fold_column')}."
             )
 
     def of_rows(self, first: int, n_rows: int, column: pa.Array | None) -> Ids:
-        """Return the folds of rows from a number on, or as a column tells."""
+        """Return the folds of rows, which begin at a number, or from a column."""
         counts = self.store.counts
         if self.column is None:
-            return dealt(np.arange(first, first + n_rows), counts.folds, counts.fold_seed)
+            return assigned(np.arange(first, first + n_rows), counts.folds, counts.fold_seed)
         assert column is not None
         try:
             folds = np.asarray(column.cast(pa.int64()).fill_null(-1))
         except pa.ArrowException:
             raise InputError(
-                f"fold_column {self.column!r} must hold whole numbers, got {column.type}."
+                f"{self.column!r} must hold whole numbers, got {column.type}.", argument="fold_column"
             ) from None
         if folds.size and folds.max() >= counts.folds:
             raise InputError(
-                f"fold_column {self.column!r} must hold whole numbers from 0 to {counts.folds - 1:,}, as when "
-                f"the rows were counted, got {folds.max():,}."
+                f"{self.column!r} must hold whole numbers from 0 to {counts.folds - 1:,}, as when the rows "
+                f"were counted, got {folds.max():,}.",
+                argument="fold_column",
             )
         return np.asarray(np.maximum(folds, -1), np.int32)  # a row without a fold was not counted
 
 
 def one_fold() -> InputError:
-    """Say that there are no other folds."""
-    return InputError("all rows are in one fold; at least two are needed, so count them otherwise.")
+    """Return the error for rows that are all in one fold."""
+    return InputError(
+        "all rows are in one fold, but at least two folds are needed; count the rows with other folds."
+    )
 
 
 @kernel

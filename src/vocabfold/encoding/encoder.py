@@ -90,8 +90,8 @@ def encode(encoder: Encoder, table: pa.Table, folds: Ids | None = None) -> dict[
         encoder.indexes[name].prepare(table.num_rows)
     pieces = [(name, *piece) for name in names for piece in _pieces(table[name], folds)]
     if len(pieces) > len(names):
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(lambda piece: encoder.ids(*piece), pieces))
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            found = list(threads.map(lambda piece: encoder.ids(*piece), pieces))
     else:  # a few rows: threads would take longer to begin
         found = [encoder.ids(*piece) for piece in pieces]
     ids: dict[str, list[Ids]] = {name: [np.empty(0, np.int32)] for name in names}
@@ -121,15 +121,15 @@ def offsets(book: Codebook, offset_ids: bool) -> dict[str, int]:
 
 
 def check_values(book: Codebook, schema: pa.Schema, place: str) -> None:
-    """Refuse columns that were transformed before, by what is noted in a Parquet file."""
+    """Refuse columns that were transformed before, by the metadata of a Parquet file."""
     for name in book.features:
         if DIGEST in (schema.field(name).metadata or {}):
             raise holds_ids(name, place)
 
 
 def holds_ids(name: str, place: str) -> InputError:
-    """Say that a column was transformed before."""
-    return InputError(f"column {name!r} of {place} holds ids already; give the rows as they were.")
+    """Return the error for a column that was transformed before."""
+    return InputError(f"column {name!r} of {place} holds ids already; give the original rows.")
 
 
 def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:
@@ -141,8 +141,8 @@ def check_kinds(book: Codebook, schema: pa.Schema, place: str) -> None:
 def check_found(book: Codebook, found: Mapping[str, tuple[str | None, str]], place: str) -> None:
     """Refuse columns, given their kinds and types, whose values cannot be in the codebook, all together."""
     problems = [
-        f"column {name!r} holds {kind or type} in {place}, and {book.columns[name].kind} in the codebook; "
-        "values of another type never match, so convert it first."
+        f"column {name!r} holds {kind or type} in {place}, but {book.columns[name].kind} in the codebook; "
+        "values of different types never match, so convert it first."
         for name, (kind, type) in found.items()
         if not is_comparable(kind, book.columns[name].kind)
     ]

@@ -100,13 +100,13 @@ def _check_room(book: Codebook, engine: Engine) -> None:
         if needed > memory_limit:
             raise InputError(
                 f"column {name!r} of the codebook has {column.n_values:,} values, which need about "
-                f"{needed / 1e9:.3g} GB in memory, and the limit is {memory_limit / 1e9:.3g} GB; raise "
+                f"{needed / 1e9:.3g} GB in memory, but the limit is {memory_limit / 1e9:.3g} GB; raise "
                 f"{argument('memory_limit')}."
             )
 
 
 class Watched:
-    """A stream that knows how far it has been read."""
+    """A stream that notes how far it has been read."""
 
     def __init__(self, stream: Stream, first: int, folds: Folds | None) -> None:
         self._stream = stream
@@ -129,7 +129,7 @@ class Watched:
             yield batch, folds
 
     def fraction(self) -> float:
-        """Return how much has been read, 0 to 1; 0 if nobody knows."""
+        """Return how much has been read, 0 to 1; 0 if that is unknown."""
         return self.n_rows / self._stream.n_rows if self._stream.n_rows else 0.0
 
 
@@ -165,9 +165,9 @@ def _write(
         if not is_last:
             with writing.explained(engine.folder):
                 stream = streams.spooled(engine, stream, engine.folder / "spooled.parquet", plan.book.features)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
             n_wanted = [stream.n_rows or streams.BATCH_ROWS] * len(indexes)
-            list(pool.map(lambda index, n: index.prepare(n), indexes.values(), n_wanted))
+            list(threads.map(lambda index, n: index.prepare(n), indexes.values(), n_wanted))
         watched = Watched(stream, first, plan.folds)
         encoder = Encoder(plan.book, indexes, plan.offsets, unseen, strange)
         for _ in track([""], f"transforming {name}", watched.fraction):
@@ -187,10 +187,10 @@ def _encoded(
 ) -> Iterator[tuple[pa.RecordBatch, dict[str, Ids]]]:
     """Yield batches with the carried columns and those of the encoder, and the ids of these."""
     names = list(encoder.indexes)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
         for batch, folds in stream.read([*carried, *names], names):
             columns = [batch.column(name) for name in names]
-            ids = pool.map(encoder.ids, names, columns, [folds] * len(names))
+            ids = threads.map(encoder.ids, names, columns, [folds] * len(names))
             yield batch, dict(zip(names, ids, strict=True))
 
 

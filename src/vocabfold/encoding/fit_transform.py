@@ -1,4 +1,4 @@
-"""Rows -> Codebook and the ids of the same rows, for a model to be trained on."""
+"""Rows -> Codebook and the ids of the same rows, to train a model on."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def fit_transform(
     shards: int = 1,
     seed: int = 0,
 ) -> tuple[Codebook, Any]:
-    """Fit a codebook on rows, and encode the same rows for a model to be trained on.
+    """Fit a codebook on rows, and encode the same rows out of fold, to train a model on.
 
-    No id knows the label of its row: a row of a tail is encoded by what the other folds tell of its value. So
-    the result differs from `fit(...)` followed by `transform`, on purpose; the ids are those of one codebook.
+    No id leaks the label of its row: a row of an infrequent value gets its id from the rows of the other folds.
+    So the result differs from `fit(...)` followed by `transform`, on purpose; both use the ids of one codebook.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def fit_transform(
     out : path, optional
         As for `Codebook.transform`; without it, data must be a frame.
     folds : int
-        As for `count`, at least 2; a `fold_column` tells itself how many there are.
+        As for `count`, at least 2; with a `fold_column`, its values set the number.
     fold_seed, fold_column
         As for `count`.
     offset_ids, only_ids, overwrite
@@ -80,7 +80,7 @@ def fit_transform(
     Returns
     -------
     book : Codebook
-        For rows to come.
+        To encode other rows with.
     encoded : frame or Transformed
         The rows given, with ids; what `Codebook.transform` returns.
 
@@ -107,13 +107,13 @@ def fit_transform(
     is_spark = spark.is_frame(data)
     if is_spark and fold_column is None:
         raise InputError(
-            "rows of a Spark frame have no number, by which they would be dealt to folds; name a column with "
-            "the fold of each row as fold_column, made from a hash of an id of the row, say."
+            "rows of a Spark frame have no numbers by which to assign them to folds; give a column with the "
+            "fold of each row as fold_column=, for example a hash of the id of the row."
         )
     if not (is_spark or files.are_paths(data) or frames.is_frame(data)):
         raise InputError(
-            "fit_transform reads the rows twice, in their order, from files or a frame, got "
-            f"{type(data).__name__}; write it to a Parquet file first."
+            "fit_transform reads the rows twice, in the same order, so it needs files or a frame, got "
+            f"{type(data).__name__}; write the rows to a Parquet file first."
         )
     is_lazy = frames.is_lazy(data)
     if is_lazy:

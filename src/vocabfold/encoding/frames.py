@@ -43,7 +43,7 @@ def encode_frame(plan: Plan, data: Any) -> Any:
 
 
 def encode_table(plan: Plan, table: pa.Table, folds: Ids | None) -> tuple[dict[str, Ids], Mapping[str, int]]:
-    """Return the ids of a table's rows, whose kinds were checked before, and how many were not counted so.
+    """Return the ids of a table's rows, whose kinds were checked, and how many were not counted in their fold.
 
     `folds` has the fold of each row, if the ids are to be those out of fold.
     """

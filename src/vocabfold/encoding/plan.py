@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def fold_column(self) -> str | None:
-        """The column that tells the folds of the rows."""
+        """The column with the folds of the rows."""
         return self.folds.column if self.folds else None
 
     @property
@@ -86,7 +86,7 @@ class Plan:
         return pa.schema(fields, frames.metadata_of_ids(given.metadata, self.book.columns) | about)
 
     def check_rows(self, known: tuple[str, ...], place: str) -> None:
-        """Warn of rows that the codebook was fitted on; or refuse those that were dealt to folds otherwise."""
+        """Warn of rows that the codebook was fitted on; or refuse those with other folds."""
         training = either(
             "fit_transform, or transform(..., counts=) with counts by fold,",
             "'vocabfold fit --train-out', or 'vocabfold transform --counts' with counts by fold,",
@@ -96,8 +96,8 @@ class Plan:
         elif self.book.settings["method"] not in BLIND and self.book.knows(known):
             warnings.warn(
                 VocabfoldWarning(
-                    f"{place} looks like the rows that the codebook was fitted on: their ids leak their labels "
-                    f"through infrequent values. Use {training} for training, or fit on older rows."
+                    f"{place} looks like the training data: {either('transform()', 'transform')} leaks its "
+                    f"labels through infrequent values. Use {training} for training; score on held-out rows."
                 ),
                 stacklevel=5,
             )
@@ -115,10 +115,10 @@ class Plan:
         ):
             warnings.warn(
                 VocabfoldWarning(
-                    f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that was "
-                    "not counted in their fold. Unless these have no label, or no weight, they are other rows, "
-                    "or their folds have changed, and ids leak labels: give the rows and folds as they were "
-                    "counted."
+                    f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
+                    "was not counted in their fold. Unless these rows have no label or no weight, the rows "
+                    "or their folds are not those that were counted, and the ids leak labels: give the rows "
+                    "and folds as they were counted."
                 ),
                 stacklevel=5,
             )

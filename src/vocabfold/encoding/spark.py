@@ -1,4 +1,4 @@
-"""Codebook + Spark frame -> the frame with ids, as joins that run when somebody asks for the rows.
+"""Codebook + Spark frame -> the frame with ids, as joins that run when the rows are asked for.
 
 Every column is joined with its values. Those of small columns are sent to all workers; of a large column, only
 the values that many rows have, and the rows that are then left have no heavy key, whichever machine they meet
@@ -34,20 +34,20 @@ _FOREIGN = "'-'"  # the key of a number that the kind of a column cannot hold
 
 
 def encode_spark_frame(plan: Plan, frame: Frame) -> Frame:
-    """Return a frame with ids in the place of the values; nothing is run until somebody asks for its rows."""
+    """Return a frame with ids in the place of the values; nothing runs until its rows are asked for."""
     spark.session_of(frame)
     if plan.folds is None:
         plan.check_rows((spark.fingerprint(frame),), spark.NAME)
     elif plan.fold_column is None:
         raise InputError(
-            "rows of a Spark frame have no number, by which they were dealt to folds when they were counted; "
-            "count them with a fold_column."
+            "rows of a Spark frame have no numbers, by which rows were assigned to folds when they were "
+            "counted; count them with a fold_column."
         )
     return encode_plainly(plan, frame)
 
 
 def encode_plainly(plan: Plan, frame: Frame) -> Frame:
-    """Do so without asking whether the rows are those that the codebook was fitted on."""
+    """Encode a frame without checking whether the codebook was fitted on its rows."""
     book, folds = plan.book, plan.folds
     names, types = zip(*frame.dtypes, strict=True) if frame.columns else ((), ())
     place = dict(zip(names, range(len(names)), strict=True))
@@ -56,7 +56,7 @@ def encode_plainly(plan: Plan, frame: Frame) -> Frame:
         name: _key(types[place[name]], column.kind, f"c{place[name]}") for name, column in book.columns.items()
     }
     with Cluster(frame) as cluster:
-        values, pools = _values(cluster, book, folds)
+        values, others = _values(cluster, book, folds)
         carried = [f"c{i}" for i, type in enumerate(types) if spark.kind_of(type)]
         expressions = {
             "fold": _fold(folds, place) if folds else "CAST(NULL AS INT)",
@@ -69,7 +69,7 @@ def encode_plainly(plan: Plan, frame: Frame) -> Frame:
         ids = {
             place[
                 name
-            ]: f"CAST({_id(book, name, i, place[name], pools.get(name))} + {plan.offsets[name]} AS INT)"
+            ]: f"CAST({_id(book, name, i, place[name], others.get(name))} + {plan.offsets[name]} AS INT)"
             for i, name in enumerate(book.features)
         }
         wanted = list(ids) if plan.only_ids else list(range(len(names)))
@@ -117,22 +117,22 @@ def _met(rows: str, column: str, i: int) -> str:
     )
 
 
-def _id(book: Codebook, name: str, i: int, place: int, pool: NDArray[np.int32] | None) -> str:
+def _id(book: Codebook, name: str, i: int, place: int, others: NDArray[np.int32] | None) -> str:
     """Return the expression of the id of a row: its value's, in its fold if folds count, or `other`."""
     found, other = f"id{i}", str(book.columns[name].other)
-    if pool is not None:
+    if others is not None:
         found = f"CASE WHEN id{i} IS NOT NULL THEN coalesce(try_element_at(folds{i}, fold), id{i}) END"
-        other = f"coalesce(try_element_at(array({', '.join(map(str, pool[:-1]))}), fold + 1), {pool[-1]})"
+        other = f"coalesce(try_element_at(array({', '.join(map(str, others[:-1]))}), fold + 1), {others[-1]})"
     if book.settings["unseen"] == "error":
         start = literal(f"column {name!r}: the value ")
-        end = literal(" is not in the codebook, fitted with unseen='error'")
+        end = literal(" is not in the codebook, which was fitted with unseen='error'")
         value = f"coalesce(CAST(c{place} AS STRING), 'None')"
         return f"coalesce({found}, CAST(raise_error(concat({start}, {value}, {end})) AS INT))"
     return f"coalesce({found}, {other})"
 
 
 def _key(type: str, kind: str, column: str) -> str:
-    """Return the expression of a value as the text by which a column of some kind knows it."""
+    """Return the expression of a value as the text that stands for it in a column of some kind."""
     found = spark.kind_of(type) or ""
     value = spark.SPELLINGS[found].read.format(column)
     if found in (kind, "missing") or {found, kind} <= {"integer", "unsigned"}:
@@ -149,7 +149,7 @@ def _key(type: str, kind: str, column: str) -> str:
 def _values(
     cluster: Cluster, book: Codebook, folds: Folds | None
 ) -> tuple[dict[str, str], dict[str, NDArray[np.int32]]]:
-    """Return for each column the query for its values: value, id, neg, pos, folds; and the ids of its pool."""
+    """Return for each column the query for value, id, neg, pos and folds, and the ids of its rare values."""
     if isinstance(book.store, SparkStore) and book.store.table.session is cluster.session:
         book.store.check()
         whole = cluster.table(book.store.kept.frame)
@@ -161,7 +161,7 @@ def _values(
     if folds is None:
         return {name: f"(SELECT *, {_NO_FOLDS} FROM {column})" for name, column in values.items()}, {}
     in_folds = InFolds(cluster, book, whole, folds.store.counts)
-    return _of_columns(cluster.table(in_folds.kept().frame), book.features), in_folds.pools()
+    return _of_columns(cluster.table(in_folds.kept().frame), book.features), in_folds.others()
 
 
 def _sent_values(cluster: Cluster, book: Codebook) -> dict[str, str]:
@@ -191,7 +191,7 @@ def _sent(book: Codebook) -> set[str]:
 def _check(
     book: Codebook, frame: Frame, names: Sequence[str], types: Sequence[str], folds: Folds | None
 ) -> None:
-    """Refuse a frame that has not all columns of the codebook, once, of their kinds, and not as ids."""
+    """Refuse a frame without each column of the codebook once, with its kind, and with values, not ids."""
     needed = [*book.features, *([folds.column] if folds and folds.column is not None else [])]
     checks.known("column", needed, names, spark.NAME)
     for name in needed:

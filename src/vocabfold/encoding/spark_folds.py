@@ -1,4 +1,4 @@
-"""Codebook + counts by fold, on a cluster -> ids that no row's own label has touched; see `out_of_fold`."""
+"""Codebook + counts by fold, on a cluster -> ids out of fold; see `out_of_fold`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class InFolds:
     def kept(self) -> Kept:
         """Return feature, value, id, neg, pos, and the ids in the folds where a value has rows.
 
-        In a fold, a value of a tail has the id of its rows in all others. Values with equal counts there are
+        In a fold, an infrequent value has the id of its rows in all others. Values with equal counts there are
         alike, so only these counts come to the driver.
         """
         known = self._table.in_folds.get(self._book)
@@ -77,10 +77,10 @@ class InFolds:
             "ON b.feature = f.feature AND b.value <=> f.value SORT BY b.feature"
         )
 
-    def pools(self) -> dict[str, NDArray[np.int32]]:
-        """Return the ids of pooled values of each column in each fold, and last in none."""
+    def others(self) -> dict[str, NDArray[np.int32]]:
+        """Return the ids of rare values of each column in each fold, and last in none."""
         book = self._book
-        pools = {name: np.zeros((2, self._counts.folds), np.int64) for name in book.features}
+        rare = {name: np.zeros((2, self._counts.folds), np.int64) for name in book.features}
         if any(column.n_rare and column.other in column.shared for column in book.columns.values()):
             found = self._cluster.run(
                 "SELECT feature, fold, CAST(sum(neg) AS BIGINT) AS neg, CAST(sum(pos) AS BIGINT) AS pos FROM "
@@ -88,8 +88,8 @@ class InFolds:
                 " WHERE feature >= 0 GROUP BY feature, fold"
             )
             for row in found.to_pylist():
-                pools[book.features[row["feature"]]][:, row["fold"]] = row["neg"], row["pos"]
-        return {name: others(book.columns[name], pool, book.units_per_row) for name, pool in pools.items()}
+                rare[book.features[row["feature"]]][:, row["fold"]] = row["neg"], row["pos"]
+        return {name: others(book.columns[name], units, book.units_per_row) for name, units in rare.items()}
 
 
 def _ints(numbers: Iterable[int]) -> pa.Array:

@@ -53,7 +53,7 @@ def transform(
         folds = Folds.of(book, counts, fold_column, limit)
     elif fold_column is not None:
         raise InputError(
-            f"is for the rows of counts with folds; give these with {argument('counts', ...)}.",
+            f"is for rows that were counted with folds; give their counts with {argument('counts', ...)}.",
             argument="fold_column",
         )
     plan = Plan.of(
@@ -74,8 +74,8 @@ def _check_digest(book: Codebook, expect: str) -> None:
     """Refuse a codebook with another digest; the first time, it is computed from all values."""
     if expect != book.digest:
         raise InputError(
-            f"the codebook has the digest {book.digest}, and {expect!r} was expected; take the codebook "
-            "with which the model was trained."
+            f"the codebook has the digest {book.digest}, but {expect!r} was expected; use the codebook with "
+            "which the model was trained."
         )
     if book not in _verified:
         book.verify()

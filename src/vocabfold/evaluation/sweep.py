@@ -312,7 +312,7 @@ class NewSums:
         np.add.at(rows_at_fit, built.of_pairs["id"].to_numpy(), units / self.units_per_row)
         private = built.of_values["neg"].to_numpy() + built.of_values["pos"].to_numpy()
         rows_at_fit[built.of_values["id"].to_numpy()] += private / self.units_per_row
-        rows_at_fit[column.other] += sum(pairs.pool) / self.units_per_row
+        rows_at_fit[column.other] += sum(pairs.rare) / self.units_per_row
         rates = hedged(np.asarray(column.rates), rows_at_fit, self.base, column.strength)
         told = float(self.own[end] + gained(rates[[column.other]], self.base, *self.unseen[:, None])[0])
         if end:

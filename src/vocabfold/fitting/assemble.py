@@ -29,19 +29,20 @@ def build(
 ) -> Built:
     """Return a column with its ids numbered by rate, and what they keep.
 
-    The fold is that of the pairs in `shared`, and, if it is not kept apart, of the pool after them; `dedicated`
-    are the values with dedicated ids, in order. `is_last` gives a pool that is apart the last id, rows or not.
+    The fold is that of the pairs in `shared`, and of the rare values as one entry after them, unless these are
+    kept apart; `dedicated` has the values with dedicated ids, in order. With `is_last`, rare values that are
+    kept apart have the last id, even if there are none.
     """
     n_shared = fold.size if fold else 0
-    has_pool = bool(pairs.is_rare.any())
-    has_own = is_apart and (is_last or has_pool)
+    has_rare = bool(pairs.is_rare.any())
+    has_own = is_apart and (is_last or has_rare)
     sides = [dedicated[side].to_numpy() for side in ("neg", "pos")]
     dedicated_rates = pairs.prior.rates(*(side / pairs.units_per_row for side in sides))
-    rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.pool_rate] * has_own, dedicated_rates])
-    # Of equal rates, shared ids come first, then the pool, then values in their order.
+    rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
+    # Of equal rates, shared ids come first, then `other`, then values in their order.
     by_rate = np.argsort(rates, kind="stable")
     if not n_shared and kind != "text":
-        by_rate = np.roll(np.arange(rates.size), -int(has_own))  # by value, and the pool last
+        by_rate = np.roll(np.arange(rates.size), -int(has_own))  # by value, and `other` last
     elif has_own and is_last:
         by_rate = np.append(by_rate[by_rate != n_shared], n_shared)
     ids = np.empty(rates.size, np.int32)
@@ -51,22 +52,22 @@ def build(
     borders = _borders(pairs, shared, fold)
     if has_own:
         other = int(ids[n_shared])
-    elif has_pool and fold:
+    elif has_rare and fold:
         other = int(of_shared[fold.ids[-1]])
     elif fold:
         other = int(of_shared[np.searchsorted(borders, pairs.prior.mean, side="right")])
     else:
         other = int(ids[np.argmin(np.abs(rates - pairs.prior.mean))])
-    information, told, loss = _figures(pairs, shared, of_pairs, sides, of_dedicated, other, rates.size)
+    information, total, loss = _figures(pairs, shared, of_pairs, sides, of_dedicated, other, rates.size)
     kept = ~pairs.is_rare
-    with_pool = has_pool and not is_apart
+    with_rare = has_rare and not is_apart
     column = BookColumn(
         kind="text" if kind == "missing" else kind,
         size=rates.size,
         n_values=int(pairs.n_values[kept].sum()),
         n_rare=int(pairs.n_values[pairs.is_rare].sum()),
         n_dedicated=dedicated.num_rows,
-        n_rates=_n_rates(pairs, kept, with_pool),
+        n_rates=_n_rates(pairs, kept, with_rare),
         other=other,
         shared=tuple(of_shared.tolist()),
         borders=tuple(borders.tolist()),
@@ -74,7 +75,7 @@ def build(
         mean=pairs.prior.mean,
         strength=pairs.prior.strength,
         information=information,
-        total=told,
+        total=total,
         loss=loss,
         gap=fold.gap if fold else 0.0,
     )
@@ -91,7 +92,7 @@ def _entries(pairs: Pairs, shared: Mask, fold: Fold) -> tuple[Floats, Floats]:
     """Return the rates that were folded, and their masses."""
     rates, masses = pairs.rates[shared], (pairs.units * pairs.n_values)[shared].astype(np.float64)
     if fold.ids.size > rates.size:
-        rates, masses = np.append(rates, pairs.pool_rate), np.append(masses, float(sum(pairs.pool)))
+        rates, masses = np.append(rates, pairs.rare_rate), np.append(masses, float(sum(pairs.rare)))
     return rates, masses
 
 
@@ -121,10 +122,10 @@ def _ranges(rates: Floats, fold: Fold) -> tuple[Floats, Floats]:
     return lowest, highest
 
 
-def _n_rates(pairs: Pairs, kept: Mask, with_pool: bool) -> int:
+def _n_rates(pairs: Pairs, kept: Mask, with_rare: bool) -> int:
     neg, pos = pairs.neg[kept], pairs.pos[kept]
-    if with_pool:
-        neg, pos = np.append(neg, pairs.pool[0]), np.append(pos, pairs.pool[1])
+    if with_rare:
+        neg, pos = np.append(neg, pairs.rare[0]), np.append(pos, pairs.rare[1])
     if pairs.is_rounded:
         return np.unique(pos / (neg + pos)).size
     return order(neg, pos).n_rates if neg.size else 0
@@ -133,7 +134,7 @@ def _n_rates(pairs: Pairs, kept: Mask, with_pool: bool) -> int:
 def _figures(
     pairs: Pairs, shared: Mask, of_pairs: Ids, dedicated: list[Units], of_dedicated: Ids, other: int, size: int
 ) -> tuple[float, float, float]:
-    """Return what the ids keep of the counts, what the values told, and what is lost, in nats per row."""
+    """Return what the ids keep of the counts, what the values tell, and what is lost, in nats per row."""
     rare = pairs.is_rare
     neg = np.concatenate([pairs.neg[shared], pairs.neg[rare], dedicated[0]])
     pos = np.concatenate([pairs.pos[shared], pairs.pos[rare], dedicated[1]])

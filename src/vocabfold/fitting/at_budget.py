@@ -1,8 +1,9 @@
 """Pairs + settings -> the columns of a codebook at one budget.
 
 The optimiser needs no values: it works on the table {(neg, pos): how many values}, which is small however many
-values there are, and values with equal counts share an id. Only values that get an id of their own are looked
-at one by one, and they are no more than the budget. So other budgets cost little once the pairs are there.
+values there are, and values with equal counts share an id. Only values that get a dedicated id are looked at
+one by one, and there are no more of them than the budget. So, once the pairs are there, other budgets cost
+little.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from vocabfold.io.engines.duckdb import Engine
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The columns at one budget, who is private, and what they keep and could keep in the masses folded."""
+    """The columns at one budget, its split, and what they keep and could keep of the folded masses."""
 
     built: dict[str, Built]
     split: Split
@@ -66,9 +67,9 @@ def _curves(pairs: Mapping[str, Pairs], ids: Split) -> dict[str, Curve]:
     """Build a curve for every column that has values to fold: infrequent ones, and rare ones not kept apart."""
     curves = {}
     for name, of_column in pairs.items():
-        shared, with_pool = ids.shared(of_column), ids.has_pool(of_column)
-        if with_pool or shared.any():
-            curves[name] = of_column.curve(shared, with_pool)
+        shared, with_rare = ids.shared(of_column), ids.folds_rare(of_column)
+        if with_rare or shared.any():
+            curves[name] = of_column.curve(shared, with_rare)
     return curves
 
 
@@ -76,4 +77,4 @@ def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None, is_apart: bool) -
     """Return what a column keeps in the masses that were folded, per row."""
     if pairs.is_plain or fold is None:
         return column.information
-    return fold.information * (1 - is_apart * sum(pairs.pool) / pairs.n_units)
+    return fold.information * (1 - is_apart * sum(pairs.rare) / pairs.n_units)

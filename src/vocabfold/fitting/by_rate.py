@@ -61,14 +61,14 @@ def build_rates(
     cut_shards = _SHARDS[counts.engine](counts, pairs, ids, curves)
     tuning = Tuning(settings.epsilon, settings.shards, settings.seed, cut_shards)
     folds, gap = _fold(pairs, curves, ids, settings.method, settings.allocation, tuning)
-    private = frequent.at_least(engine, ids.least) if ids.has_dedicated else _nothing(counts)
+    dedicated = frequent.at_least(engine, ids.least) if ids.has_dedicated else _nothing(counts)
     built = {
         name: build(
             counts.kinds[name],
             of_column,
             ids.shared(of_column),
             folds.get(name),
-            private[name],
+            dedicated[name],
             is_apart=ids.is_apart,
             is_last=settings.unseen == "own",
         )
@@ -101,7 +101,7 @@ def _fold(
 
 
 def _nothing(counts: Counts) -> dict[str, pa.Table]:
-    """Return no private values for any column."""
+    """Return no dedicated values for any column."""
     numbers = [("neg", pa.int64()), ("pos", pa.int64())]
     return {
         name: pa.schema([("value", KINDS[kind].arrow), *numbers]).empty_table()

@@ -1,7 +1,7 @@
 """Pairs + sizes -> columns of a codebook, by the methods that look at values and not at neighbouring rates.
 
 `frequency` and `selection` give the values with the highest scores an id of their own, and one id to all others
-of a column; `hashing` deals the values to ids by a hash. Scores depend on (neg, pos) alone, so that only values
+of a column; `hashing` assigns values to ids by a hash. Scores depend on (neg, pos) alone, so that only values
 that are chosen, no more than the budget, are looked at one by one.
 """
 
@@ -43,8 +43,8 @@ def build_values(
 ) -> tuple[dict[str, Built], float]:
     """Build all columns; also return by how much they could be better in all.
 
-    The curves are of what is folded, in columns of which anything is: pooled values, unless they are kept
-    apart, are one value more.
+    Only columns with values to fold have a curve. In it, rare values are one more value, unless they are kept
+    apart.
     """
     assert ids.n_shared is not None
     budget, method, is_apart = ids.n_shared, settings.method, ids.is_apart
@@ -55,12 +55,12 @@ def build_values(
         of_column, size = pairs[name], sizes.get(name, 1)
         if method in SCORES:
             one = _choose(engine, counts, name, of_column, size, SCORES[method], is_apart)
-        elif of_column.is_rare.all():  # nothing to hash: all there may be is the pool
+        elif of_column.is_rare.all():  # nothing to hash: at most rare values
             one = _choose(engine, counts, name, of_column, 1, frequency, is_apart)
         else:
-            one = _deal(engine, counts, name, of_column, size, is_apart)
-        # What pooled values lose to the pool is lost whatever the fold.
-        losses.append(one.column.loss - of_column.loss_of_pool)
+            one = _hash(engine, counts, name, of_column, size, is_apart)
+        # What rare values lose by being grouped is lost whatever the fold.
+        losses.append(one.column.loss - of_column.loss_of_rare)
         floor = exact.solve([curves[name]], size, mass).floors[0] if name in curves else 0.0
         built[name] = replace(one, column=replace(one.column, gap=max(0.0, losses[-1] - floor)))
     floors = exact.solve(list(curves.values()), budget, mass).floors if curves else []
@@ -75,19 +75,19 @@ def _sizes(
     allocation: str,
     is_apart: bool,
 ) -> dict[str, int]:
-    """Split a budget over the columns that have a curve; a pool that is not kept apart is one value more."""
+    """Split a budget over the columns that have a curve; rare values not kept apart are one more value."""
     if not curves:
         return {}
     kept = {name: pairs[name].n_values[~pairs[name].is_rare] for name in curves}
-    pooled = {name: not is_apart and bool(pairs[name].is_rare.any()) for name in curves}
-    limits = [int(n_values.sum()) + pooled[name] for name, n_values in kept.items()]
+    with_rare = {name: not is_apart and bool(pairs[name].is_rare.any()) for name in curves}
+    limits = [int(n_values.sum()) + with_rare[name] for name, n_values in kept.items()]
     totals = [curve.rows * curve.total for curve in curves.values()]
     if method == "hashing":
         sizes = share(limits, totals, budget, allocation, method)
     else:
         scores = [_scores(pairs[name], SCORES[method]) for name in curves]
         copies = [
-            n_values if pooled[name] else all_but_one(score, n_values)
+            n_values if with_rare[name] else all_but_one(score, n_values)
             for (name, n_values), score in zip(kept.items(), scores, strict=True)
         ]
         sizes = sizes_by_score(scores, copies, limits, totals, budget, allocation)
@@ -136,8 +136,8 @@ def _divided(pairs: Pairs, chosen: Ints) -> tuple[Pairs, Mask]:
     return parts, is_left & ~parts.is_rare
 
 
-def _deal(engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, is_apart: bool) -> Built:
-    """Deal the values to `size` ids by their hash; ids without a value are dropped."""
+def _hash(engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, is_apart: bool) -> Built:
+    """Assign the values to `size` ids by their hash; ids without a value are dropped."""
     kind, kept = counts.kinds[name], ~pairs.is_rare
     buckets = Buckets(size, int(pairs.units[kept].min()))
     hashed = f"({buckets.sql(counts.sql(engine, name), kind)})"

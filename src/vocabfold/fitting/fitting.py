@@ -12,7 +12,7 @@ from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import in_rows
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
@@ -46,29 +46,30 @@ def fit(
         From `count` or `load_counts`; rows of both classes are needed.
     budget : int or "auto"
         Ids in all, at least one per column (two with unseen="own"). "auto", for aim="model": every value with
-        `dedicated_min` rows has an id of its own, and each id of a tail pays for itself.
+        `dedicated_min` rows has a dedicated id, and each shared id pays for itself.
     aim : {"model", "information"}
-        "model": ids for a model to learn from. Values with many rows keep ids of their own; all others of a
-        column, its tail, are folded by their rates, with chance taken into account. "information": the paper's
-        objective, the fold that keeps the most information about the label in the rows that were counted.
+        "model": ids to train a model on. Frequent values get dedicated ids; the infrequent values of a column
+        are folded by their rates, with chance taken into account. "information": the paper's objective, which
+        is to keep the most information about the label in the rows that were counted.
     method, allocation, epsilon, shards, seed
-        As for `fold_table`; with aim="model" they fold the tails. "frequency", "selection" and "hashing", which
-        do not fold by rate, are for aim="information"; "hashing" hashes the values themselves.
+        As for `fold_table`; with aim="model" they fold the infrequent values. "frequency", "selection" and
+        "hashing", which do not fold by rate, are for aim="information"; "hashing" hashes the values themselves.
     smoothing : float or "auto", optional
-        How many rows at the overall rate each value is credited with. "auto", the default with aim="model": as
-        many as the column's counts are most likely with. 0, the default with aim="information": none.
+        How many rows at the rate of the column are added to each value. "auto", the default with aim="model":
+        the number that makes the counts of the column most likely. 0, the default with aim="information": none.
     min_count : int, optional
-        Values with fewer rows than this (by weight) are pooled as `other`: with aim="model" an id of its own,
-        with aim="information" folded like any value. By default 20 with aim="model", as a codebook is often
-        applied to the rows that it was fitted on, and 1, which pools none, with aim="information".
+        Values with fewer rows than this (by weight) are rare, and grouped as `other`: with aim="model" an id of
+        its own, with aim="information" folded like any value. By default 20 with aim="model", as a codebook is
+        often applied to the rows that it was fitted on, and 1, which groups none, with aim="information".
     dedicated_min : int
-        With aim="model": the fewest rows that earn a value an id of its own, budget permitting.
+        With aim="model": the rows that a value needs for a dedicated id, if the budget allows it.
     shared_ids : int
-        With aim="model": ids for each column that has a tail, on average; at most half of the budget.
+        With aim="model": target number of shared ids per column with infrequent values; together at most half
+        of the budget.
     unseen : {"other", "own", "error"}
-        What values get that are not in the codebook. "other": the id of the pool, or, if nothing was pooled,
-        the id whose rates are around the overall rate. "own": in every column an id of their own, the last one,
-        which counts in the budget. "error": asking for them is an error.
+        What happens to values that are not in the codebook. "other": they get the id of rare values, or, if
+        there are none, the id whose rates are around the overall rate. "own": they get an id of their own in
+        every column, the last one, which counts in the budget. "error": looking them up is an error.
 
     Returns
     -------
@@ -81,9 +82,9 @@ def fit(
 
     Notes
     -----
-    The id of a rare value tells its labels: a model trained on the rows that were counted would trust it too
-    much. `fit_transform` encodes such rows without their own labels; or fit on older rows than those the model
-    sees.
+    The id of an infrequent value leaks the labels of its rows: a model trained on the rows that were counted
+    would trust it too much. `fit_transform` encodes such rows out of fold; or fit on older rows than those the
+    model is trained on.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
     n_columns = len(counts.features)
     least, why = n_columns, " (one id per column)"
     if unseen == "own":
-        least, why = 2 * n_columns, " (two ids per column with unseen='own')"
+        least, why = 2 * n_columns, f" (two ids per column with {argument('unseen', 'own')})"
     if budget != AUTO:
         checks.at_least("budget", budget, least, why)
     for side, name in ((counts.neg, "negative"), (counts.pos, "positive")):

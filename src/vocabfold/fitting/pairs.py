@@ -1,7 +1,7 @@
 """Counts -> Pairs: the table {(neg, pos): how many values} of a column, its prior and its masses.
 
 Folding needs no values: this table is small however many there are, and values with equal counts are alike. The
-masses of a value are its rows, or, with a prior, its rows at the rate that the prior leaves of its own.
+masses of a value are its rows, or, with a prior, its rows at the rate to which the prior moves its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The distinct (neg, pos) of a column in units, how many values have each, and which are too rare."""
+    """The distinct (neg, pos) of a column in units, how many values have each, and which are rare."""
 
     neg: Units
     pos: Units
@@ -45,7 +45,7 @@ class Pairs:
         prior = (
             most_likely(*sides, n_values) if smoothing == "auto" else fixed(*sides, n_values, float(smoothing))
         )
-        # 1 pools none, whatever rows weigh: if weights depend on the label, being pooled would tell it.
+        # 1 makes none rare, whatever rows weigh: if weights depend on the label, being rare would leak it.
         is_rare = neg + pos < (min_count * counts.units_per_row if min_count > 1 else 0)
         return cls(neg, pos, n_values, is_rare, counts.units_per_row, counts.neg + counts.pos, prior)
 
@@ -56,27 +56,27 @@ class Pairs:
 
     @property
     def rates(self) -> NDArray[np.float64]:
-        """The rate that the prior leaves of each pair's own."""
+        """The rate of each pair, moved by the prior."""
         return self.prior.rates(self.neg / self.units_per_row, self.pos / self.units_per_row)
 
     @property
-    def pool(self) -> tuple[int, int]:
-        """Units of all values that are too rare."""
+    def rare(self) -> tuple[int, int]:
+        """Units of all rare values, by label."""
         n_values = self.n_values[self.is_rare]
         return int(self.neg[self.is_rare] @ n_values), int(self.pos[self.is_rare] @ n_values)
 
     @property
-    def pool_rate(self) -> float:
-        """The rate of all of them together, as of one value; of none, the mean of the prior."""
-        neg, pos = (np.array([side / self.units_per_row]) for side in self.pool)
+    def rare_rate(self) -> float:
+        """The rate of all rare values together, as of one value; without any, the mean of the prior."""
+        neg, pos = (np.array([side / self.units_per_row]) for side in self.rare)
         return float(self.prior.rates(neg, pos)[0])
 
     @property
-    def loss_of_pool(self) -> float:
-        """What all of them tell that the pool as one value does not, in nats per row."""
+    def loss_of_rare(self) -> float:
+        """What rare values tell one by one and not as one value, in nats per row."""
         rare = self.is_rare
-        of_pool = np.zeros(int(rare.sum()), np.int32)
-        return loss_of_groups(self.neg[rare], self.pos[rare], self.n_values[rare], of_pool, 1) / self.n_units
+        of_rare = np.zeros(int(rare.sum()), np.int32)
+        return loss_of_groups(self.neg[rare], self.pos[rare], self.n_values[rare], of_rare, 1) / self.n_units
 
     @property
     def is_plain(self) -> bool:
@@ -107,20 +107,20 @@ class Pairs:
         """Return units as exact numbers of the solvers: they are only rounded if there are too many."""
         return (units + (1 << self._shift >> 1)) >> self._shift
 
-    def curve(self, chosen: Mask, with_pool: bool) -> Curve:
-        """Return the masses of the chosen pairs by rate; the pool, if wanted, is one value after them."""
+    def curve(self, chosen: Mask, with_rare: bool) -> Curve:
+        """Return the masses of the chosen pairs by rate; rare values, if wanted, are one value after them."""
         neg, pos = self.neg[chosen] * self.n_values[chosen], self.pos[chosen] * self.n_values[chosen]
         rates = self.rates[chosen]
-        if with_pool:
-            neg, pos = np.append(neg, self.pool[0]), np.append(pos, self.pool[1])
-            rates = np.append(rates, self.pool_rate)
+        if with_rare:
+            neg, pos = np.append(neg, self.rare[0]), np.append(pos, self.rare[1])
+            rates = np.append(rates, self.rare_rate)
         if self.is_exact:
             return order(neg, pos)
         # Masses are rounded, and rates are not: borders between ids are rates, and each value is on its side.
         masses = np.maximum(1, np.rint((neg + pos) * (self.mass / self.n_units)))
         positive = np.rint(masses * rates)
         if not 0 < positive.sum() < masses.sum():
-            rates = np.zeros(rates.size)  # so little that rounding leaves one class of it, which tells nothing
+            rates = np.zeros(rates.size)  # so little that rounding leaves one class of it, and no information
         distinct, position = np.unique(rates, return_inverse=True)
         sums = [np.bincount(position, side, distinct.size) for side in (masses - positive, positive)]
         cum_neg, cum_pos = (np.append(0, np.cumsum(side.astype(np.int64))) for side in sums)

@@ -1,6 +1,6 @@
 """Pairs on a cluster -> cuts by falling thresholds, each shard on its own: the paper's distributed algorithm.
 
-A column's pairs are dealt by rate to shards with as many rates each, up to one. The borders are exact: the
+A column's pairs are assigned by rate to shards with as many rates each, up to one. The borders are exact: the
 driver has the table of pairs, and sends the rates with which shards begin. A worker has the pairs of one shard
 at a time. Round one finds the largest gain in any shard (w0), round two lowers the threshold inside each; the
 cuts that are made come back, and the caller merges them. All arithmetic is that of one process, so that the
@@ -33,7 +33,7 @@ _LOG = logging.getLogger("vocabfold")
 _NONE = np.iinfo(np.int64).max
 _KEYS = ("feature", "shard")
 _OF_SHARD = [("feature", pa.int32()), ("shard", pa.int32())]
-_DEALT = pa.schema([*_OF_SHARD, ("neg", pa.int64()), ("pos", pa.int64()), ("n", pa.int64())])
+_ASSIGNED = pa.schema([*_OF_SHARD, ("neg", pa.int64()), ("pos", pa.int64()), ("n", pa.int64())])
 _LARGEST = pa.schema([*_OF_SHARD, ("gain", pa.float64()), ("n_pairs", pa.int64())])
 _CUTS = pa.schema([*_OF_SHARD, ("made", pa.int64()), ("cut", pa.int64()), ("gain", pa.float64())])
 
@@ -48,10 +48,10 @@ class Column:
     low: int  # the fewest and the most units of a value that is folded
     high: int
     starts: tuple[Fraction | float, ...]  # the rate with which each shard but the first begins
-    pool: tuple[int, int] | None  # units of pooled values, if they are folded as one more value,
-    pool_shard: int  # and where
+    rare: tuple[int, int] | None  # units of rare values, if they are folded as one more value,
+    rare_shard: int  # and where
 
-    def deal(self, neg: Units, pos: Units, n_values: Units) -> NDArray[np.int32]:
+    def shards(self, neg: Units, pos: Units, n_values: Units) -> NDArray[np.int32]:
         """Return the shard of each pair."""
         pairs = self._pairs(neg, pos, n_values)
         starts = np.array([float(start) for start in self.starts])
@@ -67,13 +67,13 @@ class Column:
 
     def curve(self, shard: int, neg: Units, pos: Units, n_values: Units) -> Curve:
         """Return a shard, sorted by rate."""
-        with_pool = self.pool is not None and shard == self.pool_shard
-        if self.pool is not None and with_pool:
-            neg, pos = np.append(neg, self.pool[0]), np.append(pos, self.pool[1])
+        with_rare = self.rare is not None and shard == self.rare_shard
+        if self.rare is not None and with_rare:
+            neg, pos = np.append(neg, self.rare[0]), np.append(pos, self.rare[1])
             n_values = np.append(n_values, 1)
         pairs = self._pairs(neg, pos, n_values)
-        pairs.is_rare[neg.size - with_pool :] = True
-        return pairs.curve(~pairs.is_rare, with_pool)
+        pairs.is_rare[neg.size - with_rare :] = True
+        return pairs.curve(~pairs.is_rare, with_rare)
 
     def _pairs(self, neg: Units, pos: Units, n_values: Units) -> Pairs:
         is_rare = np.zeros(neg.size, np.bool_)
@@ -104,7 +104,7 @@ class SparkShards:
         columns = {i: self._column(name, of) for i, name, of in zip(numbers, names, ends, strict=True)}
         of_rows = dict(zip(numbers, rows, strict=True))
         with Cluster(self.table.session) as cluster:
-            kept = Kept(self._dealt(cluster, columns))
+            kept = Kept(self._assigned(cluster, columns))
             largest = cluster.collect(in_groups(kept.frame, _KEYS, _largest(columns), _LARGEST))
             first = max(row["gain"] / of_rows[row["feature"]] for row in largest.to_pylist())
             firsts = {number: first * of_rows[number] for number in numbers}
@@ -118,13 +118,13 @@ class SparkShards:
     def _column(self, name: str, ends: NDArray[np.int64]) -> Column:
         pairs, curve = self.pairs[name], self.curves[name]
         shared = self.ids.shared(pairs)
-        units, with_pool = pairs.units[shared], self.ids.has_pool(pairs)
+        units, with_rare = pairs.units[shared], self.ids.folds_rare(pairs)
         starts: list[Fraction | float]
         if pairs.is_exact:
             sides = [np.diff(side)[ends[1:-1]].tolist() for side in (curve.cum_neg, curve.cum_pos)]
             starts = [Fraction(pos, neg + pos) for neg, pos in zip(*sides, strict=True)]
         else:
-            rates = np.append(pairs.rates[shared], pairs.pool_rate) if with_pool else pairs.rates[shared]
+            rates = np.append(pairs.rates[shared], pairs.rare_rate) if with_rare else pairs.rates[shared]
             starts = np.unique(rates)[ends[1:-1]].tolist()
         return Column(
             pairs.prior,
@@ -133,11 +133,11 @@ class SparkShards:
             int(units.min(initial=_NONE)),
             int(units.max(initial=0)),
             tuple(starts),
-            pairs.pool if with_pool else None,
+            pairs.rare if with_rare else None,
             int(np.searchsorted(ends[1:-1], curve.position[-1], side="right")),
         )
 
-    def _dealt(self, cluster: Cluster, columns: Mapping[int, Column]) -> Frame:
+    def _assigned(self, cluster: Cluster, columns: Mapping[int, Column]) -> Frame:
         """Return the pairs of all columns, each with its shard."""
         which = " OR ".join(
             f"feature = {number} AND neg + pos BETWEEN {column.low} AND {column.high}"
@@ -147,29 +147,29 @@ class SparkShards:
         pairs = (
             f"SELECT feature, neg, pos, count(*) AS n FROM {counts} WHERE {which} GROUP BY feature, neg, pos"
         )
-        dealt = cluster.table(mapped(cluster.frame(pairs), _deal(columns), _DEALT))
-        # A pool may be alone in its shard: a row that stands for no value sees to it that there is one.
-        pools = [
-            f"SELECT {number}, {column.pool_shard}, 0, 0, 0"
+        assigned = cluster.table(mapped(cluster.frame(pairs), _assign(columns), _ASSIGNED))
+        # Rare values may be alone in their shard: a row that stands for no value makes sure that it exists.
+        rare = [
+            f"SELECT {number}, {column.rare_shard}, 0, 0, 0"
             for number, column in columns.items()
-            if column.pool is not None
+            if column.rare is not None
         ]
-        return cluster.frame(" UNION ALL ".join([f"SELECT * FROM {dealt}", *pools]))
+        return cluster.frame(" UNION ALL ".join([f"SELECT * FROM {assigned}", *rare]))
 
 
-def _deal(columns: Mapping[int, Column]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that gives every pair its shard."""
+def _assign(columns: Mapping[int, Column]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that assigns every pair to its shard."""
 
-    def deal(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def assign(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             features, *sides = (batch[name].to_numpy() for name in ("feature", "neg", "pos", "n"))
             shards = np.zeros(features.size, np.int32)
             for number in np.unique(features):
                 mine = features == number
-                shards[mine] = columns[number].deal(*(side[mine] for side in sides))
-            yield pa.record_batch([batch["feature"], pa.array(shards), *sides], schema=_DEALT)
+                shards[mine] = columns[number].shards(*(side[mine] for side in sides))
+            yield pa.record_batch([batch["feature"], pa.array(shards), *sides], schema=_ASSIGNED)
 
-    return deal
+    return assign
 
 
 def _curve(columns: Mapping[int, Column], table: pa.Table) -> tuple[int, int, Curve]:

@@ -1,8 +1,8 @@
-"""Pairs + budget -> who gets an id of its own, and how many ids are left for all others.
+"""Pairs + budget -> which values get a dedicated id, and how many shared ids are left for all others.
 
-For `aim="model"`: frequent values keep ids of their own, because a model finds things about them that their
-rate does not tell; all others of a column, its tail, are folded by their rate. Who is frequent depends on the
-number of rows alone, never on labels.
+For `aim="model"`: frequent values get dedicated ids, because a model finds things about them that their rate
+does not show; the infrequent values of a column are folded by their rate. Which values are frequent depends on
+the number of rows alone, never on labels.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _MOST_IDS = 2**31  # as ids are int32; products with it are no longer than 64 bi
 
 @dataclass(frozen=True)
 class Split:
-    """Which values are private, how many ids the tails get, and whether the pools are kept apart."""
+    """Which values get dedicated ids, how many ids are shared, and whether rare values are kept apart."""
 
-    least: int  # units that make a value private
-    n_shared: int | None  # ids of all tails; None: as many as pay for themselves
-    is_apart: bool  # pooled values have an id of their own, and are not folded with the tail
+    least: int  # units that a dedicated id takes
+    n_shared: int | None  # shared ids of all columns; None: as many as pay for themselves
+    is_apart: bool  # rare values have an id of their own, and are not folded with infrequent ones
 
     @classmethod
     def of_information(cls, n_ids: int, is_apart: bool) -> Split:
-        """Return the split in which no value is private."""
+        """Return the split without dedicated ids."""
         return cls(_NONE, n_ids, is_apart)
 
     @property
     def has_dedicated(self) -> bool:
-        """Tell whether any number of rows makes a value private."""
+        """Tell whether any number of rows gives a value a dedicated id."""
         return self.least < _NONE
 
-    def has_pool(self, pairs: Pairs) -> bool:
-        """Tell whether the pool of a column is folded with its tail."""
+    def folds_rare(self, pairs: Pairs) -> bool:
+        """Tell whether the rare values of a column are folded, as one value, with its infrequent ones."""
         return not self.is_apart and bool(pairs.is_rare.any())
 
     def shared(self, pairs: Pairs) -> Mask:
@@ -48,10 +48,10 @@ class Split:
 def split(
     pairs: Mapping[str, Pairs], budget: int | None, dedicated_min: int, shared_ids: int, own: bool
 ) -> Split:
-    """Split a budget into private ids and those of the tails; None is one without a limit.
+    """Split a budget into dedicated and shared ids; None is a budget without a limit.
 
-    Values of equal rows are private together or not at all. With `own`, every column has an id for values that
-    are not in the codebook; otherwise those have a pool that is not empty, if the budget has room for that.
+    Values of equal rows get dedicated ids together or not at all. With `own`, every column has an id for values
+    that are not in the codebook; otherwise columns with rare values have one, if the budget has room for that.
     """
     columns = list(pairs.values())
     least = min(dedicated_min * columns[0].units_per_row, _NONE)
@@ -60,22 +60,22 @@ def split(
     budget = min(budget, _MOST_IDS)
     shared_ids = min(shared_ids, budget)
     kept = [column.units[~column.is_rare] for column in columns]
-    has_pool = [own or bool(column.is_rare.any()) for column in columns]
-    is_apart = own or sum(has_pool) + sum(units.size > 0 for units in kept) <= budget
-    # The rows of the rarest value in each tail; a pool that is folded makes a tail of any column.
+    has_other = [own or bool(column.is_rare.any()) for column in columns]
+    is_apart = own or sum(has_other) + sum(units.size > 0 for units in kept) <= budget
+    # The rows of the rarest value in each column with values to fold; folded rare values come before any.
     rarest = [
-        0 if pooled and not is_apart else units.min()
-        for units, pooled in zip(kept, has_pool, strict=True)
-        if units.size or (pooled and not is_apart)
+        0 if with_rare and not is_apart else units.min()
+        for units, with_rare in zip(kept, has_other, strict=True)
+        if units.size or (with_rare and not is_apart)
     ]
     n_values = np.concatenate([column.n_values[~column.is_rare] for column in columns])
     units, where = np.unique(np.concatenate(kept), return_inverse=True)
     at_least = np.cumsum(np.bincount(where, n_values, units.size)[::-1])[::-1].astype(np.int64)
-    # What could make a value private: as few rows as allowed, or as many as some value has; or nothing.
+    # What a dedicated id could take: as few rows as allowed, or as many as some value has; or no number.
     tries = np.concatenate([[least], units[units > least], [_NONE]])
     n_dedicated = np.append(at_least, 0)[np.searchsorted(units, tries)]
-    n_columns = np.searchsorted(np.sort(rarest), tries)  # that have a tail then
-    room = budget - is_apart * sum(has_pool)
+    n_columns = np.searchsorted(np.sort(rarest), tries)  # that have values to fold then
+    room = budget - is_apart * sum(has_other)
     n_shared = np.maximum(n_columns, np.minimum(shared_ids * n_columns, min(budget // 2, room)))
     fits = int(np.argmax(n_dedicated + n_shared <= room))
     return Split(int(tries[fits]), int(n_shared[fits]), is_apart)

@@ -1,1 +1,1 @@
-"""Folders, engines and rows: nothing here knows of labels or vocabularies."""
+"""Folders, engines and rows: nothing here depends on labels or vocabularies."""

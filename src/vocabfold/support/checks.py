@@ -65,8 +65,8 @@ def distinct(names: Iterable[str], place: str) -> None:
     for name in names:
         if name.lower() in firsts:
             raise InputError(
-                f"{place} has the columns {firsts[name.lower()]!r} and {name!r}; names must differ, and by "
-                "more than upper and lower case: rename one of them."
+                f"{place} has the columns {firsts[name.lower()]!r} and {name!r}; names must differ by more "
+                "than case: rename one of them."
             )
         firsts[name.lower()] = name
 
@@ -87,7 +87,7 @@ def spelled(path: str | os.PathLike[str]) -> None:
 def folder(path: Path) -> None:
     """Refuse a folder to which nothing can be written."""
     if not path.is_dir():
-        raise InputError(f"there is no folder {str(path)!r} to write to; make it first.")
+        raise InputError(f"there is no folder {str(path)!r} to write to; create it first.")
     if not os.access(path, os.W_OK | os.X_OK):
         raise InputError(f"nothing can be written to {str(path)!r}; check its permissions.")
 
@@ -104,4 +104,4 @@ def reason(error: Exception) -> str:
 
 def taken(path: Path) -> InputError:
     """Say that a place for results is taken."""
-    return InputError(f"{path} exists; give another name, or {argument('overwrite', True)} to replace it.")
+    return InputError(f"{path} exists; give another name, or use {argument('overwrite', True)} to replace it.")

@@ -13,7 +13,7 @@ from numba.core.compiler_lock import global_compiler_lock
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 if hasattr(os, "register_at_fork"):
-    # A process that is forked while another thread compiles would wait for that thread, which it has not.
+    # A process that is forked while another thread compiles would wait for a thread that it does not have.
     os.register_at_fork(
         before=global_compiler_lock.acquire,
         after_in_parent=global_compiler_lock.release,

@@ -1,4 +1,4 @@
-"""Warnings of a method, which whoever tries many methods takes as notes.
+"""Warnings of a method, which a comparison of methods collects as notes.
 
 Python's own `catch_warnings` would take those of all threads, and its filters may stay if two use it at once.
 """
@@ -24,7 +24,7 @@ def warn(text: str, stacklevel: int) -> None:
 
 @contextmanager
 def taking() -> Iterator[list[str]]:
-    """Yield the notes, to which whatever is warned of in this thread is added."""
+    """Yield the list of notes, to which each warning in this thread is added."""
     notes: list[str] = []
     token = _taken.set(notes)
     try:

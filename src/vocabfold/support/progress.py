@@ -22,7 +22,7 @@ def begin() -> None:
 
 
 def track(items: Sequence[str], what: str, fraction: Callable[[], float] = lambda: 0.0) -> Iterator[str]:
-    """Yield the items, showing which one is worked on; `fraction` tells how much of it is done, 0 to 1."""
+    """Yield the items, showing the current one; `fraction` returns how much of it is done, 0 to 1."""
     if not sys.stderr.isatty():
         yield from items
         return

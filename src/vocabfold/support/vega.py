@@ -1,4 +1,4 @@
-"""Vega-Lite specification -> picture. No other module knows which library draws."""
+"""Vega-Lite specification -> picture. No other module depends on the library that draws."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from support.terminal import FOLD, bad, ok
 from vocabfold.interfaces.cli import options
 
 
-@pytest.mark.filterwarnings("default:.*looks like the rows that the codebook was fitted on")
+@pytest.mark.filterwarnings("default:.*looks like the training data")
 def test_from_rows_to_ids(vocabfold, rows):
     out = ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
     assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "nats", "kept", "loss"]
@@ -29,9 +29,9 @@ def test_from_rows_to_ids(vocabfold, rows):
     code, _, err = vocabfold("transform", "book", "*day.parquet", "-o", "each/", "--only-ids", "--offset-ids")
     assert code == 0
     assert err == (
-        "warning: monday.parquet and 1 more looks like the rows that the codebook was fitted on: their ids "
-        "leak their labels through infrequent values. Use 'vocabfold fit --train-out', or 'vocabfold transform "
-        "--counts' with counts by fold, for training, or fit on older rows.\n"
+        "warning: monday.parquet and 1 more looks like the training data: transform leaks its labels through "
+        "infrequent values. Use 'vocabfold fit --train-out', or 'vocabfold transform --counts' with counts by "
+        "fold, for training; score on held-out rows.\n"
     )
     assert sorted(path.name for path in Path("each").iterdir()) == rows
     assert pq.read_table("each/tuesday.parquet").schema.names == ["site", "zip"]
@@ -79,7 +79,7 @@ def test_training_rows_are_written_without_their_labels(vocabfold, rows):
     )
     ok(vocabfold("transform", "two", *rows, "--counts", "counts", "-o", "two.parquet"))
     assert pq.read_table("two.parquet").equals(pq.read_table("train.parquet"))
-    assert "monday.parquet is not what was counted" in bad(
+    assert "monday.parquet was not counted as one input" in bad(
         vocabfold("transform", "two", rows[0], "--counts", "counts", "-o", "one.parquet")
     )
 
@@ -117,7 +117,7 @@ def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
     assert not json.loads(vocabfold("evaluate", "book", rows[1], "--json", "--fail-below", "9")[1])["passed"]
     ok(vocabfold("transform", "book", rows[1], "-o", "ids.parquet"))
     assert bad(vocabfold("evaluate", "book", "ids.parquet")) == (
-        "column 'site' of ids.parquet holds ids already; give the rows as they were."
+        "column 'site' of ids.parquet holds ids already; give the original rows."
     )
 
 
@@ -177,9 +177,7 @@ def test_names_with_commas_are_quoted_as_in_csv():
     assert options.names(['a,"b,c"', "d"]) == ["a", "b,c", "d"]
     assert options.names(None) is None
     assert options.names(['"a\r\nb",c']) == ["a\r\nb", "c"]
-    with pytest.raises(
-        vf.InputError, match="cannot be read as names with commas between them .* double quotes"
-    ):
+    with pytest.raises(vf.InputError, match="cannot be read as names separated by commas .* double quotes"):
         options.names(["x" * 200_000])
 
 
@@ -341,17 +339,17 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
     for words, message in [
         (
             ["counts", "--budgets", "4,x"],
-            "--budgets must be numbers of ids, at least 1, with commas between them alone, such as 1000,160k",
+            "--budgets must be numbers of ids, at least 1, separated by commas without spaces, such as 1000",
         ),
         (
             ["counts", *asked, "--label", "no"],
             "counts was counted with the label 'click', not 'no'; leave --label out",
         ),
-        (["counts", *asked, "--features", "site"], "--features is for rows, and counts holds counts"),
+        (["counts", *asked, "--features", "site"], "--features applies to rows, but counts holds counts"),
         (["counts", "absent", *asked], "there is no absent; counts holds counts: give folders of counts."),
         (["counts", *asked, "--plot", ""], "the name must end in .svg, .png or .pdf to be a plot."),
-        (["counts", "--budgets", "4,,5"], "--budgets must be numbers of ids, at least 1, with commas between"),
-        ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or --force"),
+        (["counts", "--budgets", "4,,5"], "--budgets must be numbers of ids, at least 1, separated by commas"),
+        ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or use --force"),
         (
             ["absent.csv", *asked, "--time-limit", "-1"],
             "--time-limit must be a number of seconds above 0, got -1",
@@ -360,7 +358,7 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
         (["absent.csv", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
         (
             ["absent.csv", *asked, "--seed", "1"],
-            "--seed is for --methods stochastic, not exact, hashing; leave it out",
+            "--seed applies to --methods stochastic, not to exact, hashing; leave it out",
         ),
         (["absent.csv", "--budgets", "9" * 20], "--budgets must be at most 4,611,686,018,427,387,904, got"),
         (
@@ -386,7 +384,7 @@ def test_a_report_is_a_page(vocabfold, rows):
     assert lines[-2] == "plots -> plots"
     assert lines[-1] == "report -> r.html (open it in a browser)"
     again = vocabfold("report", "book", "-o", "r.html")
-    assert again == (2, "", "error: r.html exists; give another name, or --force to replace it.\n")
+    assert again == (2, "", "error: r.html exists; give another name, or use --force to replace it.\n")
     found = json.loads(ok(vocabfold("report", "book", "-o", "r.html", "--force", "--json")))
     assert (found["report"], found["about"]["size"], found["budgets"]) == ("r.html", 2, None)
 

@@ -44,11 +44,11 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "--only-ids", "-o", "b"],
-            "--only-ids is for the rows that --train-out writes; give it to 'vocabfold transform'.",
+            "--only-ids applies to the rows that --train-out writes; use it with 'vocabfold transform'.",
         ),
         (
             ["fit", "counts", "-b", "9", "--train-out", "t.parquet", "-o", "b"],
-            "--train-out needs rows, and counts holds counts: give the rows, or use 'vocabfold transform --co",
+            "--train-out needs rows, but counts holds counts: give the rows, or run 'vocabfold transform --co",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "--train-out", "no/t.parquet", "-o", "b"],
@@ -56,11 +56,11 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "--train-out", "t.xls", "-o", "b"],
-            "the format of t.xls cannot be told",
+            "cannot tell the format of t.xls",
         ),
         (
             ["fit", "counts", "-b", "9", "--folds", "5", "-o", "b"],
-            "--folds is for rows, and counts holds counts",
+            "--folds applies to rows, but counts holds counts",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "magic", "-o", "b"],
@@ -86,7 +86,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--seed", "5", "-o", "b"],
-            "--seed is for --method stochastic, not exact; leave it out.",
+            "--seed applies to --method stochastic, not to exact; leave it out.",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "gredy", "-o", "b"],
@@ -112,7 +112,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full"],
-            "full exists; give another name, or --force to replace it.",
+            "full exists; give another name, or use --force to replace it.",
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--label", "click", "-o", "full", "--force"],
@@ -124,11 +124,11 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "counts", "monday.parquet", "-b", "9", "-o", "b"],
-            "monday.parquet holds no counts, and others do",
+            "monday.parquet holds no counts, but other folders do",
         ),
         (
             ["fit", "counts", "-b", "9", "--weight", "w", "-o", "b"],
-            "--weight is for rows, and counts holds counts",
+            "--weight applies to rows, but counts holds counts",
         ),
         (
             ["fit", "counts", "-b", "9", "--label", "y", "-o", "b"],
@@ -151,7 +151,7 @@ from support.terminal import COMMAND, bad, ok
             "counts holds a table of counts; give it to 'vocabfold fit'.",
         ),
         (["transform", "nothing", "monday.parquet", "-o", "i.parquet"], "there is no folder 'nothing'."),
-        (["transform", "book", "monday.parquet", "-o", "i.txt"], "the format of i.txt cannot be told"),
+        (["transform", "book", "monday.parquet", "-o", "i.txt"], "cannot tell the format of i.txt"),
         (["transform", "book", "monday.parquet", "-o", "no/i.parquet"], "there is no folder 'no' to write to"),
         (
             ["transform", "book", "monday.parquet", "-o", "tuesday.parquet"],

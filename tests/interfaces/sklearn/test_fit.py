@@ -225,7 +225,7 @@ def test_partial_fit_of_batches_without_a_class_a_kind_or_values():
         everything, sum((labels for _, labels in batches), [])
     )
     assert compressor.codebook_.digest == whole.codebook_.digest
-    with pytest.raises(vf.InputError, match="^y has the value 'maybe', and the classes are 'no' and 'yes'"):
+    with pytest.raises(vf.InputError, match="^y has the value 'maybe', but the classes are 'no' and 'yes'"):
         compressor.partial_fit(frame, ["yes", "no", "yes", "maybe"])
     with pytest.raises(vf.InputError, match="^feature 'n' is integer on one side and float on the other"):
         compressor.partial_fit(frame.assign(n=1.5), ["yes", "no", "yes", "no"])

@@ -37,7 +37,7 @@ def refused(message, given_x=X, given_y=Y, weights=None, **options):
     [
         (
             np.zeros(4000, int),
-            r"^y has one class only \(0\); rows of both classes are needed to fit, or, to begin partial_fit",
+            r"^y has one class only \(0\); give rows of both classes, or, to start partial_fit with these rows",
         ),
         (
             np.arange(4000) % 3,
@@ -45,14 +45,14 @@ def refused(message, given_x=X, given_y=Y, weights=None, **options):
         ),
         (
             np.linspace(0, 1, 4000),
-            r"^y has 4,000 distinct values \(0\.0 in 1 row, .*, \.\.\.\), and exactly two",
+            r"^y has 4,000 distinct values \(0\.0 in 1 row, .*, \.\.\.\), but exactly two",
         ),
         (np.where(Y, 1, np.nan), r"^y is missing in [\d,]+ rows; leave these rows out, or fill them in\.$"),
         ([None] * 4000, r"^y is missing in 4,000 rows"),
         (pd.Series([0, 1, 1, pd.NA] * 1000, dtype="Int64"), r"^y is missing in 1,000 rows"),
         (Y[:-1], r"^X has 4,000 rows and y has 3,999; give a label for each row\.$"),
         ([0, "1"] * 2000, r"^column 'y' mixes int and str"),
-        (np.arange(4000).astype("M8[ns]"), "^y has instants finer than a microsecond; round them first"),
+        (np.arange(4000).astype("M8[ns]"), "^y has timestamps finer than a microsecond; round them first"),
         (None, r"^VocabularyCompressor requires y to be passed"),
     ],
     ids=["one class", "three", "continuous", "nan", "None", "NA", "length", "mixed", "fine", "absent"],
@@ -98,13 +98,16 @@ def test_weights_that_cannot_be_used(weights, message):
         (np.array([[1], ["a"]] * 2000, object), "^column 'x0' mixes int and str"),
         (X.assign(site=[[1]] * 4000), "^column 'site' holds list"),
         (X.set_axis(["a", "a", "b"], axis=1), "^X has the columns 'a' and 'a'; names must differ"),
-        (X.set_axis(["a", "A", "b"], axis=1), "^X has the columns 'a' and 'A'; names must differ, and by more"),
+        (
+            X.set_axis(["a", "A", "b"], axis=1),
+            "^X has the columns 'a' and 'A'; names must differ by more than case",
+        ),
         (
             X.set_axis(pd.Index(["a", "\udcff", "b"], dtype=object), axis=1),
             r"^column names must be UTF-8, got '\\udcff'; rename the columns first\.$",
         ),
         (pl.from_pandas(X).lazy(), r"^X is a polars LazyFrame, which has no rows yet; give X\.collect\(\)\.$"),
-        ("rows.parquet", "^X must be an array or a frame, got str; files are read by vf.fit_transform"),
+        ("rows.parquet", "^X must be an array or a frame, got str; use vf.fit_transform for files"),
         (X.to_dict("list"), "^X must be an array or a frame, got dict"),
         (X[:0], "^X has 0 rows and 3 columns; at least one is needed"),
         (X[[]], "^X has 4,000 rows and 0 columns; at least one is needed"),
@@ -129,8 +132,8 @@ def test_names_that_are_not_utf8(fitted):
         ({"budget": 2}, r"^budget must be at least 3 \(one id per column\), got 2\.$"),
         ({"budget": "all"}, "^budget must be a number of ids, or 'auto', got 'all'"),
         ({"aim": "train"}, "^aim must be one of 'model', 'information', got 'train'"),
-        ({"positive": 2}, "^positive is 2, and y has the values 0 and 1; name one of them"),
-        ({"positive": "1"}, "^positive is '1', and y has the values 0 and 1; name one of them"),
+        ({"positive": 2}, "^positive is 2, but y has the values 0 and 1; name one of them"),
+        ({"positive": "1"}, "^positive is '1', but y has the values 0 and 1; name one of them"),
         ({"dedicated_min": 0}, "^dedicated_min must be at least 1, got 0"),
     ],
 )
@@ -242,9 +245,7 @@ def test_new_rows_that_are_like_old_ones_are_not_warned_of():
 
 def test_a_few_heavy_rows_are_warned_of():
     weights = np.where(Y, 1, 20)
-    message = (
-        r"^rows weigh up to 20, so that 5 of them, or fewer, .* give dedicated_min=600, or smaller weights\.$"
-    )
+    message = r"^rows weigh up to 20, so 5 rows or fewer .* use dedicated_min=600, or smaller weights\.$"
     with pytest.warns(UserWarning, match=message) as caught:
         VocabularyCompressor(60).fit(X, Y, sample_weight=weights)
     assert caught[0].filename == __file__

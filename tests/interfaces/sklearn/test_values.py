@@ -263,7 +263,7 @@ def test_an_id_of_unseen_values_comes_back_as_missing():
         ([[0, 0.5, 0]], r"^column 'hour' has the ids 0 to \d+, got 0\.5\.$"),
         ([[0, np.nan, 0]], r"^column 'hour' has the ids 0 to \d+, got nan\.$"),
         ([["a", "b", "c"]], r"^X must hold numbers, got array\(\["),
-        ([[0, 0]], r"^X has 2 columns of ids, and 3 were fitted\.$"),
+        ([[0, 0]], r"^X has 2 columns of ids, but 3 columns were fitted\.$"),
     ],
 )
 def test_what_is_no_id(ids, message, fitted):

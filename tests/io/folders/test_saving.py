@@ -18,7 +18,9 @@ from vocabfold.io.folders.temporary import TemporaryFolder
 
 def test_a_header_that_nobody_could_load_is_not_saved(folder, counts, monkeypatch):
     monkeypatch.setattr(headers, "MAX_BYTES", 100)
-    with pytest.raises(vf.InputError, match=r"would have [\d,]+ bytes, and 100 are allowed; give fewer ids"):
+    with pytest.raises(
+        vf.InputError, match=r"would have [\d,]+ bytes, but at most 100 are allowed; use fewer ids"
+    ):
         counts.save(folder.parent / "new")
     assert not (folder.parent / "new").exists()
 
@@ -28,7 +30,7 @@ def test_a_folder_with_anything_else_in_it_is_left_alone(folder, counts):
     (folder / "thesis.doc").write_text("ten years of work")
     before = sorted(path.name for path in folder.iterdir())
     with pytest.raises(
-        vf.InputError, match=r"holds 'thesis\.doc', so it is not replaced; give a folder that is new"
+        vf.InputError, match=r"holds 'thesis\.doc', so it is not replaced; give a new or empty folder"
     ):
         save(folder)
     assert sorted(path.name for path in folder.iterdir()) == before
@@ -58,7 +60,8 @@ def test_of_two_writers_one_wins_and_the_other_is_told(folder, counts):
     assert load(folder).rows in (20, 60)
     assert told
     assert all(
-        re.search(r"is being saved by someone else; wait for that, or save elsewhere\.$", m) for m in told
+        re.search(r"is being saved by another process; wait until it has finished, or save elsewhere\.$", m)
+        for m in told
     )
 
 
@@ -98,7 +101,7 @@ def test_whoever_is_told_to_wait_leaves_a_new_folder_to_the_other(tmp_path, coun
     def slowly(*arguments):
         with monkeypatch.context() as patch:
             patch.setattr(saving.Path, "exists", lambda path: path != place)  # as it was for the second one
-            with pytest.raises(vf.InputError, match="is being saved by someone else"):
+            with pytest.raises(vf.InputError, match="is being saved by another process"):
                 counts.save(place)
         fill(*arguments)
 
@@ -160,9 +163,7 @@ def test_a_save_that_fails_leaves_the_old_one_and_no_litter(folder, counts, monk
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", failing)
-    message = (
-        "^the disk is full: .* is as it was before" if code == errno.ENOSPC else "cannot be written: Permission"
-    )
+    message = "^the disk is full; .* is unchanged" if code == errno.ENOSPC else "cannot be written: Permission"
     with pytest.raises(vf.InputError, match=message):
         save(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

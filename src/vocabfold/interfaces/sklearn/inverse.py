@@ -62,14 +62,14 @@ def _of_column(engine: Engine, book: Codebook, name: str) -> NDArray[Any]:
 
 
 def ids_of(book: Codebook, X: Any) -> NDArray[Any]:
-    """Return what should be ids as numbers, a column for each of the codebook's."""
+    """Return given ids as numbers, with a column for each of the codebook."""
     X = arrays.matrix(X, least_rows=0)
     if frames.is_frame(X) and not set(book.features).isdisjoint(frames.names(X)):
         checks.known("column", book.features, frames.names(X), "X")
         X = frames.to_arrow(X, book.features)
     ids = arrays.numbers("X", X)
     if ids.shape[1] != len(book):
-        raise InputError(f"X has {ids.shape[1]:,} columns of ids, and {len(book):,} were fitted.")
+        raise InputError(f"X has {ids.shape[1]:,} columns of ids, but {len(book):,} columns were fitted.")
     return ids
 
 

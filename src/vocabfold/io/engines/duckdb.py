@@ -1,8 +1,8 @@
 """SQL text -> tables and files, in this process.
 
 An engine lives for one task. It keeps to its memory limit by spilling into a temporary folder, which is
-removed when the task ends, and it knows nothing of vocabularies. Names and texts that come from outside enter
-a query through `identifier` and `literal` alone.
+removed when the task ends. Names and texts that come from outside enter a query through `identifier` and
+`literal` alone.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Engine:
                 "python_enable_replacements": "false",  # a table name never finds a Python variable
             }
         )
-        # Without these two, `progress` knows nothing, or DuckDB prints a bar of its own.
+        # Without these two, `progress` returns nothing, or DuckDB prints a bar of its own.
         self._connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         self.subject = "the table"  # what messages say cannot be read
         self._n_tables = 0
@@ -167,7 +167,10 @@ class Engine:
                 f"{argument('memory_limit')}, or set TMPDIR."
             )
         if "no space left" in text.lower():
-            return InputError(f"the disk is full: temporary files go to {tempfile.gettempdir()}.")
+            return InputError(
+                f"the disk is full: temporary files go to {tempfile.gettempdir()}; free some space, or set "
+                "TMPDIR."
+            )
         first = re.sub(r"^[A-Za-z ]+ Error: ", "", text.strip().split("\n")[0])[:_MAX_MESSAGE]
         return InputError(f"{self.subject} cannot be read: {first.rstrip('.')}.")
 
@@ -176,7 +179,7 @@ def identifier(name: str) -> str:
     """Return a name as SQL."""
     if not name or "\0" in name:
         raise InputError(
-            f"a column is called {name!r}; a name needs at least one character, and none may be NUL."
+            f"the column name {name!r} cannot be used: names need at least one character, none of them NUL."
         )
     return '"' + name.replace('"', '""') + '"'
 
@@ -187,12 +190,12 @@ def literal(text: str) -> str:
 
 
 def file_list(paths: Iterable[Path]) -> str:
-    """Return paths as SQL, none of them a pattern."""
+    """Return a list of paths as SQL; no path is read as a pattern."""
     return f"[{', '.join(literal(glob.escape(str(path))) for path in paths)}]"
 
 
 def parquet(paths: Iterable[Path], *, union_by_name: bool = False) -> str:
-    """Return the scan of Parquet files; the names of their folders are no columns."""
+    """Return the scan of Parquet files; names of folders do not become columns."""
     return f"read_parquet({file_list(paths)}, hive_partitioning = false, union_by_name = {union_by_name})"
 
 

@@ -2,7 +2,7 @@
 
 A column has one kind, and values of different kinds are different values: 1, "1", 1.0 and true never meet.
 All widths of a kind are one: an int8 column and an int64 column with the same numbers have the same values.
-In a text file the fields of a column tell its kind (`io/rows/text.py`).
+In a text file the fields of a column determine its kind (`io/rows/text.py`).
 """
 
 import datetime
@@ -46,7 +46,7 @@ KINDS = {
 
 
 def kind_of(type: pa.DataType) -> str | None:
-    """Return the kind of an Arrow type, or None for types that are no values: lists, bytes, decimals, ..."""
+    """Return the kind of an Arrow type, or None for types that are not values: lists, bytes, decimals, ..."""
     types = pa.types
     if types.is_dictionary(type):
         return kind_of(type.value_type)

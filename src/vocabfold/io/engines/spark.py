@@ -1,6 +1,6 @@
 """SQL text -> frames and tables, on the caller's Spark session.
 
-A cluster lives for one task, as an engine of DuckDB does, and speaks the same few words. Columns of frames are
+A cluster lives for one task, as an engine of DuckDB does, and has the same few methods. Columns of frames are
 numbered (c0, c1, ...), so that no name from outside enters a query; tables are found by placeholders that Spark
 itself fills in. Values travel as texts, spelled as in the digest of a codebook: all columns of a frame,
 whatever they hold, are then counted in one query. Workers run Spark alone; only `mapped` needs Python there.
@@ -104,7 +104,7 @@ def session_of(given: Any) -> Any:
         raise InputError(f"spark must be a SparkSession, got {type(session).__name__}.")
     with explained():
         if session.client.is_closed if is_connect else session.sparkContext._jsc is None:
-            raise InputError("the Spark session has been stopped; make a new one, and read the rows with it.")
+            raise InputError("the Spark session has been stopped; start a new one, and read the rows with it.")
         version = session.version
     if int(version.split(".")[0]) < _LEAST_VERSION:
         raise InputError(
@@ -169,7 +169,7 @@ class Cluster:
         return literal(value)
 
     def progress(self) -> float:
-        """Return how much of the running query is done: nobody knows."""
+        """Return how much of the running query is done, which is unknown."""
         return 0.0
 
 
@@ -189,7 +189,7 @@ class Kept:
 
     @classmethod
     def release(cls) -> None:
-        """Release what nobody holds any more; Spark keeps a query once, however many frames ask for it."""
+        """Release frames that are no longer in use; Spark keeps a query once, however many frames have it."""
         while cls._left:
             frame, query = cls._left.popleft()
             cls._holders[query] -= 1
@@ -220,18 +220,18 @@ def numbered(frame: Frame) -> Frame:
 
 
 def kind_of(type: str) -> str | None:
-    """Return the kind of a type of Spark, or None for types that are no values."""
+    """Return the kind of a type of Spark, or None for types that are not values."""
     return "text" if re.match(r"(string|varchar|char)\b", type) else _KINDS.get(type)
 
 
 def fingerprint(frame: Frame) -> str:
-    """Return what a frame is known by in its session: the same query has the same."""
+    """Return the fingerprint of a frame in its session: equal for equal queries."""
     with explained():
         return f"spark {frame.semanticHash()}"
 
 
 def spelled(kind: str, value: str) -> str:
-    """Return the SQL from a value of a kind to text; NULL stays."""
+    """Return the SQL that turns a value of a kind into text; NULL stays."""
     return SPELLINGS[kind].spell.format(value)
 
 
@@ -265,7 +265,7 @@ def from_texts(texts: pa.Array | pa.ChunkedArray, kind: str, type: pa.DataType) 
 def mapped(
     frame: Frame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
 ) -> Frame:
-    """Return what a function makes of the batches of each partition, in Python on the workers."""
+    """Apply a function to the batches of each partition, in Python on the workers."""
     with explained():
         return frame.mapInArrow(function, _schema(schema))
 
@@ -273,7 +273,7 @@ def mapped(
 def in_groups(
     frame: Frame, keys: Sequence[str], function: Callable[[pa.Table], pa.Table], schema: pa.Schema
 ) -> Frame:
-    """Return what a function makes of the rows of each group, in Python on the workers."""
+    """Apply a function to the rows of each group, in Python on the workers."""
     with explained():
         return frame.groupBy(*keys).applyInArrow(function, _schema(schema))
 
@@ -301,8 +301,8 @@ def _first_line(error: Exception) -> str:
     text = str(error).strip()
     if "No module named" in text:
         return (
-            "this step runs Python on the workers, and theirs lacks vocabfold or what it needs; install it "
-            "there, and set PYSPARK_PYTHON to that Python before the session starts"
+            "this step runs Python on the workers, where vocabfold or a package that it needs is missing; "
+            "install vocabfold there, and set PYSPARK_PYTHON to that Python before the session starts"
         )
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] ([^\n]*?)\.? SQLSTATE", text)
     cause = re.search(r"^: (?:[\w.$]+: )?(.*)", text, re.MULTILINE)  # below what py4j says
@@ -340,7 +340,7 @@ def write_parquet(frame: Frame, folder: Path, by: str, file_rows: int, page_byte
         "compression": "zstd",
         "maxRecordsPerFile": file_rows,
         "parquet.page.size": page_bytes,
-        "parquet.writer.version": "v1",  # whatever a cluster is set to: the pages tell how long the texts are
+        "parquet.writer.version": "v1",  # whatever the cluster is set to: pages show the lengths of texts
     }
     with explained():
         frame.write.partitionBy(by).options(**options).parquet(f"file://{folder.absolute()}")

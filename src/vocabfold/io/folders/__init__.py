@@ -1,1 +1,1 @@
-"""Folders that appear whole or not at all, and what strangers' folders may hold."""
+"""Folders that appear whole or not at all, and how untrusted folders are read."""

@@ -1,6 +1,6 @@
 """The header of a folder: one JSON object that ends with its own checksum, lists its files, and is not trusted.
 
-Nothing is parsed whose checksum is wrong, and no file is opened through a link, or that is no plain file.
+A header with a wrong checksum is not parsed. Only plain files are opened, and none through a link.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BEGIN = re.compile(rb'{\s*"format": "(vocabfold \w+)",\s*"version": (\d{1,9})\b')
 _END = re.compile(rb'  "sha256": "([0-9a-f]{64})"\n}\n')
 
-REMEDY = "; take the folder from a copy, or make it again"  # if it is damaged
+REMEDY = "; restore the folder from a copy, or create it again"  # if it is damaged
 
 Json = dict[str, Any]
 
@@ -57,7 +57,7 @@ def checksummed(header: Mapping[str, Any]) -> bytes:
 
 
 def parse(file: Path, content: bytes, layout: Layout) -> Json:
-    """Return the header, if it is one, of this release or older, with the right checksum; parse no other."""
+    """Return the header if its checksum is right and its version is this one or older; parse no other."""
     begin = _BEGIN.match(content)
     if not begin or begin[1].decode() != layout.format:
         raise CodebookError(f"{file} is damaged, or not the header of a {layout.noun}.")
@@ -69,10 +69,10 @@ def parse(file: Path, content: bytes, layout: Layout) -> Json:
     check_checksum(file, content)
     try:
         header = json.loads(content)
-        if rb"\ud" in content.lower():  # halves of characters, perhaps, which no text can hold
+        if rb"\ud" in content.lower():  # perhaps halves of characters, which no text can hold
             json.dumps(header, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise CodebookError(f"{file} is not valid: it is no JSON.") from error
+        raise CodebookError(f"{file} is not valid: it is not JSON.") from error
     return dict(header)
 
 
@@ -102,7 +102,7 @@ def entries(file: Path, header: Json) -> Iterator[Json]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a plain file of a folder: no link, which may lead out of it, and no pipe, which may never end."""
+    """Open a plain file of a folder; a link may lead out of it, and a pipe may never end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _PLAIN)
     except FileNotFoundError as error:
@@ -120,12 +120,13 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
 
 def _not_plain(path: Path) -> CodebookError:
     return CodebookError(
-        f"{path} is a link, a folder or a device, and only plain files are read; put the file itself there."
+        f"{path} is a link, a folder or a device, but only plain files are read; replace it with the file "
+        "itself."
     )
 
 
 def content(path: Path, most: int = MAX_BYTES) -> bytes:
-    """Return a header, or what stands beside it."""
+    """Return the bytes of a header, or of the provenance beside it."""
     with opened(path) as file:
         if os.fstat(file.fileno()).st_size > most:
             raise CodebookError(f"{path} is larger than {most:,} bytes, so it is not read.")

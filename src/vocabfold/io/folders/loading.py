@@ -1,7 +1,7 @@
 """Folder -> its header, files and origin: every byte is checked before any of it is used.
 
-Folders may be replaced while they are read. So if anything is wrong and the header is another one by then, it
-is all read once more: what counts is the new content.
+Folders may be replaced while they are read. So if anything is wrong and the header has changed by then, the
+folder is read once more, with its new content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_PROVENANCE = 2**23  # bytes
 
 @dataclass(frozen=True)
 class Origin:
-    """What a folder was made from: names, and what its rows are known by. It stands outside of the header."""
+    """What a folder was made from: names and fingerprints of rows. It is saved beside the header."""
 
     sources: tuple[str, ...] = ()
     fingerprints: tuple[tuple[str, ...], ...] = ()
@@ -49,7 +49,7 @@ class Loaded:
         """Return the files of a column, which must have that schema, and as many rows as the header says."""
         paths = [self.folder / entry["name"] for entry in entries]
         for path, entry in zip(paths, entries, strict=True):
-            # Spark says of some columns that they are never missing, which is as good.
+            # Spark declares some columns as never null, which is accepted.
             if self.footers[entry["name"]] != (entry["rows"], schema.names, schema.types):
                 raise CodebookError(
                     f"{path} is not valid: it must hold {entry['rows']:,} rows of {', '.join(schema.names)}."
@@ -91,7 +91,7 @@ def _load(folder: Path, layout: headers.Layout) -> Loaded:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Return what a file is told by from one that took its place, even one of the same content."""
+    """Return what distinguishes a file from one that took its place, even one of the same content."""
     try:
         found = file.lstat()
     except OSError:
@@ -113,12 +113,12 @@ def _check_file(path: Path, entry: headers.Json) -> None:
 
 
 def _origin(folder: Path, header: bytes) -> Origin:
-    """Return what a folder was made from, if it says so: no id depends on it."""
+    """Return what a folder was made from, if that is saved; no id depends on it."""
     file = folder / PROVENANCE
     if not os.path.lexists(file):
         return Origin()
     content = headers.content(file, MAX_PROVENANCE)
-    headers.check_checksum(file, content, "; the folder is as good without this file, so it may be removed")
+    headers.check_checksum(file, content, "; the folder works without this file, so you may delete it")
     with suppress(ValueError, RecursionError, TypeError, KeyError):
         found = json.loads(content)
         if found["header"] == headers.sha256(header):

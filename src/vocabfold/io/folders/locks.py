@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 try:
     import fcntl
-except ImportError:  # Windows: there, nobody is kept apart
+except ImportError:  # Windows: there are no locks
     fcntl = None  # type: ignore[assignment]
 
 _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)
@@ -47,9 +47,9 @@ def open_locked(path: Path, flags: int) -> Held:
     Raises
     ------
     BlockingIOError
-        Someone else has locked it.
+        Another process has locked it.
     Moved
-        Whoever held the lock before has moved or removed it: trying again helps.
+        The last holder of the lock has moved or removed it; try again.
     """
     descriptor = os.open(path, flags, 0o666)
     try:
@@ -71,7 +71,7 @@ def _is_at(descriptor: int, path: Path, *, follow_symlinks: bool) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock an open file or folder; False, where the system knows no locks."""
+    """Lock an open file or folder; False, where the system has no locks."""
     if fcntl is None:
         return False
     try:

@@ -1,8 +1,8 @@
-"""Parquet files of strangers -> tables, within bounds.
+"""Untrusted Parquet files -> tables, within bounds.
 
 A few bytes of Parquet may unpack to gigabytes: by compression, by encodings that repeat, or by rows that are
-only said to be there. What a file may unpack to is bounded by its own size. Its footer does not tell, since it
-may lie, and readers believe the head of each page, so these are read first. Texts may still grow when their
+only claimed to be there. What a file may unpack to is bounded by its own size. Its footer may lie about that,
+and readers believe the head of each page, so these are read first. Texts may still grow when their
 encoding is undone, so they are read in small pieces.
 
 Footers and heads of pages are structs in Thrift's compact protocol. `_thrift` reads them, and not Arrow, which

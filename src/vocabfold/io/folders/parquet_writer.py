@@ -48,7 +48,7 @@ class Saver:
         return self._listed(path, n_rows)
 
     def _readable(self, paths: list[Path], n_bytes: int) -> list[Path]:
-        """Return the files of a column, which hold so many bytes, so that nobody takes them for bombs."""
+        """Return the files of a column, which hold so many bytes, in a form that readers accept."""
         return paths if parquet_guard.are_readable(paths, n_bytes) else [self._unpacked(path) for path in paths]
 
     def _unpacked(self, path: Path) -> Path:
@@ -71,7 +71,7 @@ class Saver:
 
     @contextmanager
     def aside(self) -> Iterator[Path]:
-        """Yield a folder for files that someone else writes; it is removed in the end."""
+        """Yield a folder for files that others write; it is removed in the end."""
         folder = self.folder / unfinished()
         folder.mkdir()
         try:
@@ -80,7 +80,7 @@ class Saver:
             shutil.rmtree(folder, ignore_errors=True)
 
     def take(self, paths: list[Path]) -> list[headers.Json]:
-        """Take in the files of a column that someone else wrote aside, and return their entries."""
+        """Take in the files of a column that others wrote, and return their entries."""
         footers = [pq.read_metadata(path) for path in paths]
         rows = [footer.num_rows for footer in footers]
         groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]

@@ -15,20 +15,20 @@ UNFINISHED = re.compile(r"unfinished-[0-9a-f]{16}")
 
 
 def folder_at(path: str | os.PathLike[str]) -> Path:
-    """Return the folder that a path names, be it there or not."""
+    """Return the folder that a path names, whether it exists or not."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
-        raise InputError(f"the path of a folder is needed, got {path!r}.")
+        raise InputError(f"expected the path of a folder, got {path!r}.")
     address = re.match(r"([A-Za-z][\w+.-]*)://", str(path))
     if address and address[1] != "file":
         raise InputError(
-            f"{path} is not a folder: {address[1]} and other stores are not supported yet; give a folder, for "
-            "Spark one that the driver and the workers share."
+            f"{path} is not a folder: {address[1]} and other stores are not supported yet; give a folder (on "
+            "Spark, one that the driver and the workers share)."
         )
     checks.spelled(path)
     try:
         folder = Path(str(path)[len("file://") :] if address else path).expanduser()
         folder.exists()
-    except (OSError, RuntimeError) as error:  # a name that is too long, or nobody's home
+    except (OSError, RuntimeError) as error:  # a name that is too long, or an unknown home
         raise InputError(f"{str(path)[:100]!r} cannot be used: {error.args[-1]}.") from error
     return folder
 
@@ -47,23 +47,23 @@ def check_place(path: str | os.PathLike[str], layout: headers.Layout, *, overwri
 
 
 def check_replaceable(folder: Path, layout: headers.Layout) -> None:
-    """Refuse a folder with anything in it that is not ours."""
+    """Refuse a folder that holds files which vocabfold did not save."""
     names = {entry.name for entry in folder.iterdir()}
     strange = {name for name in names if not (is_ours(name) or name in (layout.header, PROVENANCE))}
     if strange or (layout.header not in names and PROVENANCE in names):
         raise InputError(
-            f"{folder} holds {sorted(strange or names)[0]!r}, so it is not replaced; give a folder that is new "
-            f"or empty, or one with a {layout.noun} that vocabfold saved."
+            f"{folder} holds {sorted(strange or names)[0]!r}, so it is not replaced; give a new or empty "
+            f"folder, or one with a {layout.noun} that vocabfold saved."
         )
 
 
 def is_ours(name: str) -> bool:
-    """Tell whether a file is one that a save makes, finished or not, beside the header."""
+    """Tell whether a file, finished or not, was made by a save; the header is not among them."""
     return bool(headers.FILE.fullmatch(name) or UNFINISHED.fullmatch(name))
 
 
 def absent(folder: Path, layout: headers.Layout) -> CodebookError:
-    """Say why a folder is not what was asked for."""
+    """Return the error for a folder that is missing or holds something else."""
     if not folder.exists():
         return CodebookError(f"there is no folder {str(folder)!r}.")
     if folder.is_file() and folder.name != layout.header:

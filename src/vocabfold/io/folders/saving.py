@@ -32,7 +32,7 @@ _MAX_TRIES = 50  # to lock a folder that is removed meanwhile
 
 @contextmanager
 def saving(path: str | os.PathLike[str], layout: headers.Layout, origin: Origin) -> Iterator[Saver]:
-    """Yield what takes the files and, last, the header of a folder; at the end, they replace what is there."""
+    """Yield a saver for the files and, last, the header of a folder; at the end, they replace the old ones."""
     folder = folder_at(path)
     try:
         with _locked(folder):
@@ -53,7 +53,7 @@ def saving(path: str | os.PathLike[str], layout: headers.Layout, origin: Origin)
         raise InputError(f"{folder} is a file; give a folder.") from error
     except (OSError, pa.ArrowException) as error:
         if checks.is_disk_full(error):
-            raise InputError(f"the disk is full: {folder} is as it was before.") from error
+            raise InputError(f"the disk is full; {folder} is unchanged.") from error
         raise InputError(f"{folder} cannot be written: {checks.reason(error)}.") from error
 
 
@@ -63,8 +63,8 @@ def _checksummed(saver: Saver, layout: headers.Layout) -> bytes:
     header = headers.checksummed({"format": layout.format, "version": layout.version, **saver.header})
     if len(header) > headers.MAX_BYTES:
         raise InputError(
-            f"the header of {saver.folder} would have {len(header):,} bytes, and {headers.MAX_BYTES:,} are "
-            "allowed; give fewer ids or columns."
+            f"the header of {saver.folder} would have {len(header):,} bytes, but at most "
+            f"{headers.MAX_BYTES:,} are allowed; use fewer ids or columns."
         )
     return header
 
@@ -72,7 +72,7 @@ def _checksummed(saver: Saver, layout: headers.Layout) -> bytes:
 def _put_provenance(folder: Path, header: bytes, origin: Origin) -> None:
     """Write what the folder was made from, beside the header."""
     about = {
-        "header": headers.sha256(header),  # of another header, it would not count
+        "header": headers.sha256(header),  # the notes count only beside this header
         **asdict(origin),
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "vocabfold": vocabfold.__version__,
@@ -81,7 +81,7 @@ def _put_provenance(folder: Path, header: bytes, origin: Origin) -> None:
     with suppress(OSError):
         if len(notes) <= MAX_PROVENANCE:
             _put(folder, notes, PROVENANCE)
-        else:  # on tens of thousands of files: nobody would read them
+        else:  # on tens of thousands of files: too long to be of use
             (folder / PROVENANCE).unlink(missing_ok=True)
 
 
@@ -111,7 +111,7 @@ def _hold(folder: Path) -> Held | None:
             return open_locked(folder, FOLDER) if os.name == "posix" else None
         except BlockingIOError as error:
             raise InputError(
-                f"{folder} is being saved by someone else; wait for that, or save elsewhere."
+                f"{folder} is being saved by another process; wait until it has finished, or save elsewhere."
             ) from error
         except (FileExistsError, FileNotFoundError):
             if os.path.lexists(folder) and not folder.is_dir():
@@ -130,7 +130,7 @@ def _put(folder: Path, content: bytes, name: str) -> None:
 
 
 def _listed(folder: Path, layout: headers.Layout) -> set[str]:
-    """Return the files that the header in place lists: all, if it cannot be read."""
+    """Return the files that the header in place lists, or all files if it cannot be read."""
     if not (folder / layout.header).exists():
         return set()
     try:

@@ -1,7 +1,7 @@
 """Temporary folders, and what is left of those whose processes were killed.
 
 A folder is locked for as long as it is in use, and the lock goes with the process that holds it, however that
-ends. So whoever makes the first folder of a process removes those beside it that nobody holds any more.
+ends. So the first folder that a process makes comes with a sweep of those beside it that are no longer locked.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _make() -> tuple[Path, Held | None]:
         if held is not None:
             return path, held
         os.rmdir(path)
-        return Path(tempfile.mkdtemp(prefix=_UNLOCKED)), None  # nobody sweeps these
+        return Path(tempfile.mkdtemp(prefix=_UNLOCKED)), None  # these are never swept
 
 
 def _hold(path: Path) -> Held | None:

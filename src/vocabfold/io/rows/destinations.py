@@ -1,4 +1,4 @@
-"""Data and `out` -> what is read and where it is written, before anything is."""
+"""Data and `out` -> what will be read and where it will be written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines import spark
 from vocabfold.io.rows import files, frames, writing
 
@@ -15,11 +15,11 @@ def check_out(data: Any, out: str | os.PathLike[str] | None, preset: str | None,
     """Refuse an `out` that could not be written, before the work is done."""
     if spark.is_frame(data):
         if out is not None:
-            raise InputError("a Spark frame is returned as a Spark frame; leave out= away, and write that one.")
-        if preset is not None:
             raise InputError(
-                "is for text files; a Spark frame has names and types of its own.", argument="preset"
+                "a Spark frame is encoded to a Spark frame; leave out= away, and write the result with Spark."
             )
+        if preset is not None:
+            raise InputError("is for text files; a Spark frame has its own names and types.", argument="preset")
         return
     if out is None:
         check_frame(data)
@@ -29,23 +29,26 @@ def check_out(data: Any, out: str | os.PathLike[str] | None, preset: str | None,
 
 
 def check_frame(data: Any) -> None:
-    """Refuse what is no frame, if nothing says where to write it."""
+    """Refuse data that is not a frame when there is no `out` to write to."""
     if not frames.is_frame(data):
         raise InputError(
-            "out is missing: frames and Arrow tables are returned, and everything else (here "
-            f"{type(data).__name__}) is written to a file, such as out='ids.parquet'."
+            f"is required for {type(data).__name__} input, e.g. {argument('out', 'ids.parquet')} (only frames "
+            "and Arrow tables are returned in memory).",
+            argument="out",
         )
 
 
 def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
-    """Return what is read and where it is written: all to one file, or each file to one of its name."""
+    """Return pairs of data and target: all data to one file, or each file to one of the same name."""
     is_files = files.are_paths(data)
     read = files.find(data) if is_files else []
     target = writing.place(out)
     if not (os.fspath(out).endswith(("/", os.sep)) or target.is_dir()):
         found = [(data, target)]
     elif not is_files:
-        raise InputError(f"{out} is a folder, for files; to write {type(data).__name__}, give a file.")
+        raise InputError(
+            f"{out} is a folder, which can take only files; give a file to write {type(data).__name__} to."
+        )
     else:
         paths = [Path(os.path.abspath(file)) for file in read]
         root = os.path.commonpath([path.parent for path in paths])
@@ -60,12 +63,12 @@ def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tup
     for _, path in found:
         writing.format_of(path)
         if path.resolve() in inputs:
-            raise InputError(f"{path} is to be read and to be written; give another out.")
+            raise InputError(f"{path} is both input and output; give another {argument('out')}.")
     return found
 
 
 def _renamed(file: Path, preset: str | None) -> Path:
-    """Return the name of what is written for a file; what is not written in its own format becomes Parquet."""
+    """Return the name of the output for a file; formats that cannot be written become Parquet."""
     if files.format_of([file], text=preset) in writing.FORMATS:
         return file
     return file.with_name(files.bare_name(file) + ".parquet")

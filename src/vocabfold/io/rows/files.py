@@ -62,7 +62,7 @@ def format_of(files: Sequence[Path], *, text: str | None = None) -> str:
             found = text
         if found is None or (found == PARQUET and name != file.name):
             raise InputError(
-                f"the format of {file} cannot be told from its name; it must end in .parquet, .csv, .tsv or "
+                f"cannot tell the format of {file} from its name; it must end in .parquet, .csv, .tsv or "
                 ".jsonl, and all but .parquet may be followed by .gz or .zst."
             )
         formats.setdefault(found, file)
@@ -73,7 +73,7 @@ def format_of(files: Sequence[Path], *, text: str | None = None) -> str:
 
 
 def bare_name(file: Path) -> str:
-    """Return the name of a file without the ends that tell its format and compression."""
+    """Return the name of a file without the endings for format and compression."""
     return Path(_unpacked(file)).stem
 
 
@@ -86,7 +86,7 @@ def footer(file: Path) -> tuple[pa.Schema, int]:
     try:
         with pq.ParquetFile(file) as opened:
             return opened.schema_arrow, opened.metadata.num_rows
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # names may be no UTF-8
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # names may not be UTF-8
         raise InputError(f"{file} is not a readable Parquet file: {_first_line(error)}") from error
 
 
@@ -94,12 +94,12 @@ def _find_one(given: str) -> list[Path]:
     if not given:
         raise InputError("the path is empty; give a file, a pattern or a folder.")
     if "://" in given:
-        raise InputError(f"{given}: addresses are not read yet; copy the files to this machine first.")
+        raise InputError(f"{given} is a URL, which cannot be read yet; copy the files to this machine first.")
     try:
         return _on_disk(given, Path(given).expanduser())
     except InputError:
         raise
-    except (OSError, RuntimeError, ValueError) as error:  # too long, or with NUL, or nobody's home
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or with NUL, or an unknown home
         raise InputError(f"{given[:100]!r} cannot be read: {error.args[-1]}.") from error
 
 
@@ -121,7 +121,7 @@ def _on_disk(given: str, path: Path) -> list[Path]:
         return files
     if path.exists():
         if not path.is_file():  # a pipe could be read once only, and a device may have no end
-            raise InputError(f"{given} is no plain file; write the rows to a file first.")
+            raise InputError(f"{given} is not a plain file; write the rows to a file first.")
         if not os.access(path, os.R_OK):
             raise InputError(f"{given} cannot be read; check its permissions.")
         return [path]

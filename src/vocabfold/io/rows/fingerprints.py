@@ -1,8 +1,8 @@
-"""Data -> fingerprints, by which the same rows are known again; cheap, and no proof.
+"""Data -> fingerprints, by which the same rows are recognised; cheap, and no proof.
 
-A table is known by its number of rows and the values of a few columns in its first and last thousand of them,
-be it a frame or a Parquet file. A text file is known by its size and the bytes at both ends: its rows are not
-counted for this.
+The fingerprint of a frame or a Parquet file is its number of rows and the values of a few columns in its first
+and last thousand rows. That of a text file is its size and the bytes at both ends: its rows are not counted for
+this.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def of_frame(data: Any, names: Sequence[str], most_columns: int = _MOST_COLUMNS)
 def of_frame_like(
     known: Iterable[str], data: Any, names: Sequence[str], most_columns: int = _MOST_COLUMNS
 ) -> tuple[str, ...]:
-    """Return the fingerprint of a frame with as many rows as known ones; no others need to be looked into."""
+    """Return the fingerprint of a frame if known rows are as many; no other frame has to be looked into."""
     begin = f"{frames.n_rows(data)} rows "
     return of_frame(data, names, most_columns) if any(part.startswith(begin) for part in known) else ()
 

@@ -20,7 +20,7 @@ def is_frame(data: Any) -> bool:
 
 
 def stream(data: Any) -> pa.RecordBatchReader | None:
-    """Return the rows of any object that speaks Arrow's stream protocol."""
+    """Return the rows of any object with Arrow's stream protocol."""
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (TypeError, pa.ArrowException):  # it does not, or it holds one column instead of a table
@@ -28,7 +28,7 @@ def stream(data: Any) -> pa.RecordBatchReader | None:
 
 
 def described(data: Any) -> str:
-    """Return what messages call a frame."""
+    """Return the name of a frame in messages."""
     return f"the {_library(data).replace('pyarrow', 'Arrow')} {type(data).__name__}"
 
 
@@ -72,7 +72,7 @@ def check_names(names: Iterable[str]) -> None:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Say that the caller's own query failed, whatever it ran into."""
+    """Raise an `InputError` when the caller's own query fails, whatever the cause."""
     try:
         yield
     except InputError:
@@ -170,8 +170,8 @@ def _mixed(name: str, values: Sequence[Any]) -> WrongType:
     types = _types(values)
     if len(types) > 1:
         return WrongType(
-            f"column {name!r} mixes {' and '.join(types[:3])}, and 1 and '1' would be two values; "
-            "convert it to one type first: the argument must be all strings, all numbers or all dates."
+            f"column {name!r} mixes {' and '.join(types[:3])}, so 1 and '1' would be two values; convert it "
+            "to one type first: the argument must be all strings, all numbers or all dates."
         )
     return WrongType(
         f"column {name!r} holds values of type {''.join(types)}, which cannot be read; convert it first."

@@ -22,7 +22,7 @@ def opened(
         with Cluster(data) as cluster:
             if preset is not None:
                 raise InputError(
-                    "is for text files; a Spark frame has names and types of its own.", argument="preset"
+                    "is for text files; a Spark frame has its own names and types.", argument="preset"
                 )
             yield cluster, spark.source(cluster, data)
     else:

@@ -35,7 +35,7 @@ _NUMBERING = {"file_row_number", "file_index"}  # what DuckDB adds to Parquet fi
 class Column:
     """A column as the engine finds it."""
 
-    kind: str | None  # None: nothing that can be counted
+    kind: str | None  # None: it cannot be counted
     sql: str  # the expression of a value; NULL is missing
     type: str  # in words, for messages
     is_number: bool = False  # text, but every field is a number, such as "007"
@@ -52,7 +52,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that are not read yet: what is asked of them can be checked against the names first."""
+    """Rows that are not read yet, so that requests can be checked against the names first."""
 
     name: str
     names: Sequence[str]
@@ -112,7 +112,7 @@ def _column(name: str, type: pa.DataType, reference: str) -> Column:
         return Column(None, "NULL", str(type))
     if kind == "timestamp" and _unit(type) == "ns":
         # Truncated to microseconds, two instants could become one.
-        problem = literal(f"column {name!r} has instants finer than a microsecond; round them first")
+        problem = literal(f"column {name!r} has timestamps finer than a microsecond; round them first")
         reference = f"CASE WHEN epoch_ns({reference}) % 1000 <> 0 THEN error({problem}) ELSE {reference} END"
     return Column(kind, KINDS[kind].read.format(reference), kind)
 
@@ -183,8 +183,8 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
                 type, expected = schema.field(name).type, first.field(name).type
                 if kind_of(type) != kind_of(expected):
                     raise InputError(
-                        f"column {name!r} is {type} in {path} but {expected} in {paths[0]}; "
-                        "write them with one type, or count them apart."
+                        f"column {name!r} is {type} in {path} but {expected} in {paths[0]}; write them with "
+                        "one type, or count them separately."
                     )
                 types[name].add(type)
         if numbered and {name.lower() for name in first.names} & _NUMBERING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.spark import (
     NAME,
     SPELLINGS,
@@ -28,8 +28,8 @@ def source(cluster: Cluster, frame: Frame) -> Source:
     def open(wanted: Sequence[str], numbered_rows: bool, texts: Iterable[str]) -> Rows:
         if numbered_rows:
             raise InputError(
-                "rows of a Spark frame have no number, by which they would be dealt to folds; name a column "
-                "with the fold of each row as fold_column."
+                "rows of a Spark frame have no numbers by which to assign them to folds; give a column with "
+                f"the fold of each row as {argument('fold_column', ...)}."
             )
         return Rows(cluster.table(numbered(frame)), columns(names, types, wanted), "")
 

@@ -92,14 +92,14 @@ class Separated:
         self.names = _header(paths[0], self._separator)
         for path in paths[1:]:
             if _header(path, self._separator) != self.names:
-                raise InputError(f"{path} has other columns, or another order of them, than {paths[0]}.")
+                raise InputError(f"{path} must have the same columns as {paths[0]}, in the same order.")
         # The engine takes the first end of a line for the one of all, even one within a quoted name.
         if any("\n" in name or "\r" in name for name in self.names):
             ends = {end for path in paths if (end := _first_line(path)[1])}
             if len(ends) > 1:
                 raise InputError(
-                    f"{paths[0]} and others have different ends of lines, and a name with one in it: write "
-                    "them alike, or rename the column."
+                    f"{paths[0]} and others have different line ends, and a column name contains one; write "
+                    "the files alike, or rename the column."
                 )
             self._line_end = "".join(ends)
 
@@ -137,7 +137,7 @@ class JsonLines:
             structure = engine.run(f"SELECT json_group_structure(json) AS all_lines FROM {scan}")
         self._types = json.loads(structure["all_lines"][0].as_py() or "{}")
         if not isinstance(self._types, dict):
-            raise InputError(f"{paths[0]} must hold one JSON object per line, and holds other JSON.")
+            raise InputError(f"{paths[0]} must hold one JSON object per line, but holds other JSON.")
         # The engine finds names in any order: those of the first line first, then the alphabet.
         first = _first_object(paths[0])
         self.names = [*first, *sorted(self._types.keys() - first.keys())]
@@ -169,7 +169,7 @@ class JsonLines:
         ]
         for i, kind in enumerate(kinds):
             if kind in _INEXACT and (whole or kind == "float"):
-                # As text, 1.5e16 can be told from a whole number with as many digits.
+                # As text, 1.5e16 differs from a whole number with as many digits.
                 is_written_so = f" AND regexp_full_match(c{i}, '-?[0-9]+')" if whole else ""
                 test = _INEXACT[kind].format(f"c{i}") + is_written_so
                 if self._engine.run(f"SELECT count_if({test}) AS n FROM {parquet([staged])}")["n"][0].as_py():
@@ -297,7 +297,7 @@ def _explained(error: InputError) -> InputError:
     elif "Maximum line size" in message:
         reason = f"the line is longer than {_MAX_LINE:,} bytes"
     elif "invalid state" in message:
-        reason = "this is no well-formed CSV (mixed line ends, or text after a closing quote)"
+        reason = "this is not well-formed CSV (mixed line ends, or text after a closing quote)"
     else:
         return error
     return InputError(f"{file[1]}{f', line {int(line[1]):,}' if line else ''}: {reason}.")

@@ -41,8 +41,8 @@ FORMATS = (files.PARQUET, *_SEPARATORS)
 def format_of(path: Path) -> str:
     """Return the format of a file to be written, by the end of its name."""
     problem = (
-        f"the format of {path} cannot be told from its name, or is not written; it must end in .parquet, .csv "
-        "or .tsv (the last two may be followed by .gz or .zst), or in / for a folder."
+        f"cannot tell the format of {path} from its name, or cannot write it; the name must end in .parquet, "
+        ".csv or .tsv (the last two may be followed by .gz or .zst), or in / for a folder."
     )
     try:
         format = files.format_of([path])
@@ -63,7 +63,7 @@ def place(out: str | os.PathLike[str]) -> Path:
     try:
         path = Path(out).expanduser()
         path.exists()
-    except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, or nobody's home
+    except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, or an unknown home
         raise InputError(f"{os.fspath(out)[:100]!r} cannot be written: {error.args[-1]}.") from error
     return path
 
@@ -143,7 +143,7 @@ def _write_csv(
                 ]
                 yield pa.record_batch(columns, schema=pa.schema(fields))
         except Exception as error:
-            errors.append(error)  # the engine would make another one of it
+            errors.append(error)  # the engine would wrap it in another error
             raise
 
     try:
@@ -204,7 +204,7 @@ def _hold(partial: Path, path: Path) -> Held:
             continue
         except BlockingIOError as error:
             raise InputError(
-                f"{path} is being written by someone else; wait for that, or write elsewhere."
+                f"{path} is being written by another process; wait until it has finished, or write elsewhere."
             ) from error
         os.truncate(held.descriptor, 0)
         return held

@@ -37,9 +37,9 @@ def counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory:
             raise InputError(
                 f"there is no {odd}; {data[is_counted.index(True)]} holds counts: give folders of counts."
             )
-        raise InputError(f"{odd} holds no counts, and others do; count it first, or give all as rows.")
+        raise InputError(f"{odd} holds no counts, but other folders do; count it first, or give all as rows.")
     if given := first_given(of_rows):
-        raise InputError(f"{given} is for rows, and {data[0]} holds counts: give it to 'vocabfold count'.")
+        raise InputError(f"{given} applies to rows, but {data[0]} holds counts: use it with 'vocabfold count'.")
     counts = load_counts(data, memory)
     if label not in (None, counts.label):
         raise InputError(

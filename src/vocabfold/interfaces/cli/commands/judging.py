@@ -1,4 +1,4 @@
-"""The verbs that show something: what ids are worth, other methods, what is in a codebook, the demo."""
+"""The verbs that show something: what the ids are worth, other methods, what is in a codebook, the demo."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ def evaluate(
     preset: options.Preset = None,
     fail_below: Annotated[
         float | None,
-        typer.Option(metavar="NATS", help="Exit with code 1 if the gains of all columns sum to less, per row."),
+        typer.Option(
+            metavar="NATS", help="Exit with code 1 if the gains of all columns sum to less than this per row."
+        ),
     ] = None,
     memory: options.Memory = None,
     as_json: options.Json = False,
 ) -> None:
-    """Judge a codebook by rows that it was not fitted on.
+    """Evaluate a codebook on held-out rows.
 
-    What its ids tell about them, how many values it does not know, and what should be looked at:
+    Shows what the ids tell about the label of these rows, how many values are not in the codebook, and which
+    columns need attention:
 
     vocabfold evaluate book sunday.parquet
     """
@@ -58,7 +61,7 @@ def evaluate(
 def compare(
     data: options.DataOrCounts,
     budgets: Annotated[
-        list[str], typer.Option("--budgets", "-b", metavar="A,B", help="Ids in all, several: 500,10k,160k.")
+        list[str], typer.Option("--budgets", "-b", metavar="A,B", help="Numbers of ids to try: 500,10k,160k.")
     ],
     label: options.Label = None,
     methods: Annotated[
@@ -69,14 +72,15 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help="Of joint, uniform, information, those that a method has; by default joint, or else uniform.",
+            help="Joint, uniform, information; by default joint, or uniform for methods without it.",
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds, after which a fold is stopped.")
+        float | None, typer.Option(metavar="S", help="Stop a fold after so many seconds.")
     ] = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also draw it: a file that ends in .svg, .png or .pdf.")
+        str | None,
+        typer.Option(metavar="FILE", help="Also draw a chart: a file that ends in .svg, .png or .pdf."),
     ] = None,
     features: options.Features = None,
     exclude: options.Exclude = None,
@@ -85,7 +89,7 @@ def compare(
     drop_null_labels: options.DropNullLabels = False,
     preset: options.Preset = None,
     unmerged: Annotated[
-        bool, typer.Option("--unmerged", help="Cut between values of equal rate, too, as the paper does.")
+        bool, typer.Option("--unmerged", help="Also cut between values of equal rate, as the paper does.")
     ] = False,
     *,
     settings: dict[str, Any],
@@ -95,8 +99,8 @@ def compare(
 ) -> None:
     """Try every method on the same rows or counts.
 
-    What each loses of the information about the label, against the least that any fold of that budget loses,
-    and how long it takes. It is about these rows alone: what holds on new ones, 'vocabfold evaluate' tells.
+    Shows how much information about the label each method loses, against the least that any fold of that budget
+    loses, and how long it takes. All of it is about these rows; 'vocabfold evaluate' shows what generalises:
 
     vocabfold compare 'days/*.parquet' --label click --budgets 1k,10k --methods exact,greedy,frequency
     """
@@ -131,24 +135,25 @@ def compare(
         found.plot(drawn, overwrite=force)
     display.comparison(found, drawn, as_json)
     if drawn != plot:
-        raise InputError(f"no method came to its end, so there is nothing to draw: {plot} was not written.")
+        raise InputError(f"no method finished, so there is nothing to draw: {plot} was not written.")
 
 
 @app.command()
 def report(
     book: options.Book,
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="Where the page goes: a file that ends in .html.")
+        str,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write the page: a file that ends in .html."),
     ],
     counts: Annotated[
         str | None,
         typer.Option(
-            metavar="COUNTS", help="The folder that the codebook was fitted on: to try other budgets."
+            metavar="COUNTS", help="The counts that the codebook was fitted on, to try other budgets."
         ),
     ] = None,
     heldout: Annotated[
         list[str] | None,
-        typer.Option(metavar="DATA", help="Rows that it was not fitted on: to judge it by. May be repeated."),
+        typer.Option(metavar="DATA", help="Held-out rows, to evaluate the codebook on. May be repeated."),
     ] = None,
     label: options.Label = None,
     positive: options.Positive = None,
@@ -156,23 +161,23 @@ def report(
     drop_null_labels: options.DropNullLabels = False,
     preset: options.Preset = None,
     compare: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What 'vocabfold compare --json' printed.")
+        str | None, typer.Option(metavar="FILE", help="The output of 'vocabfold compare --json'.")
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Budgets to try, 3 to 200; by default as many as are of use."),
+        typer.Option(metavar="N", help="Number of budgets to try, 3 to 200; by default as many as are useful."),
     ] = None,
     pictures: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Also write the plots, as SVG and PNG.")
+        str | None, typer.Option(metavar="FOLDER", help="Also write the plots as SVG and PNG.")
     ] = None,
     memory: options.Memory = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show a codebook as a page.
+    """Write a page about a codebook.
 
-    One HTML file: what is kept, which budget is enough, where the ids go, what is in them, what holds on new
-    rows. --label and the options after it are about the held-out rows:
+    One HTML file shows what is kept, which budget is enough, which columns the ids go to, which values they
+    stand for, and what generalises to held-out rows. --label and the options after it are for those rows:
 
     vocabfold report book --counts counts --heldout sunday.parquet -o report.html
     """
@@ -200,15 +205,19 @@ def report(
 def inspect(
     book: options.Book,
     feature: Annotated[str | None, typer.Option(metavar="COL", help="Show the ids of one column.")] = None,
-    id: Annotated[int | None, typer.Option(metavar="N", help="Show the values of one id of it.")] = None,
-    value: Annotated[str | None, typer.Option(metavar="V", help="Show the id of one value of it.")] = None,
+    id: Annotated[
+        int | None, typer.Option(metavar="N", help="Show the values of one id of that column.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="V", help="Show the id of one value of that column.")
+    ] = None,
     missing: Annotated[bool, typer.Option("--missing", help="Show the id of rows without a value.")] = False,
-    limit: Annotated[int, typer.Option(metavar="N", help="Rows to show at most.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", help="Show at most N rows.")] = 50,
     as_json: options.Json = False,
 ) -> None:
     """Show what is in a codebook.
 
-    What it keeps of each column; the ids of one column, the values of an id, the id of a value:
+    Shows what is kept of each column, or the ids of one column, the values of an id, the id of a value:
 
     vocabfold inspect book --feature site --value example.org
     """
@@ -236,13 +245,13 @@ def inspect(
 @app.command()
 def demo(
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FOLDER", help="Where its files go.")
+        str, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write its files.")
     ] = "vocabfold-demo",
     force: options.Force = False,
 ) -> None:
     """Fold a year of flights.
 
-    From rows to a codebook to ids, with the commands that do it.
+    Shows and runs the commands that lead from rows to a codebook, and from there to ids.
     """
     from vocabfold.interfaces.cli import demo, display
 

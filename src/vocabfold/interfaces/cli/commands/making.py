@@ -34,7 +34,7 @@ def count(
 ) -> None:
     """Count rows by value and label.
 
-    The first step of fit, to be kept, merged with the counts of other days, and fitted:
+    This is the first step of fit. Counts can be kept, merged with those of other days, and fitted:
 
     vocabfold count monday.parquet --label click -o monday
     """
@@ -71,7 +71,7 @@ def merge(
 ) -> None:
     """Add the counts of days or shards.
 
-    Counts of the same columns, with the same label:
+    All of them must have the same columns and the same label:
 
     vocabfold merge monday tuesday -o both
     """
@@ -100,7 +100,7 @@ def fit(
     settings: dict[str, Any],
     train_out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also write these rows with ids that do not know their labels."),
+        typer.Option(metavar="FILE", help="Also write these rows, encoded out of fold, to train a model on."),
     ] = None,
     folds: options.Folds = None,
     fold_seed: options.FoldSeed = 0,
@@ -113,8 +113,8 @@ def fit(
 ) -> None:
     """Fold rows or counts into a codebook.
 
-    All columns share the budget of ids. With --train-out, the rows are written for a model to be trained on,
-    each encoded by what the other folds (5, if not said) tell:
+    All columns share the budget of ids. --train-out also writes the rows to train a model on, each encoded by
+    the rows of the other folds (of 5, unless --folds says otherwise):
 
     vocabfold fit 'days/*.parquet' --label click --budget 10k -o book --train-out train.parquet
     """
@@ -122,7 +122,7 @@ def fit(
     from vocabfold.io.folders import headers, places
 
     places.check_place(out, headers.CODEBOOK, overwrite=force)
-    FitSettings(**settings)  # refuses what cannot be used, before anything is counted
+    FitSettings(**settings)  # refuses wrong options before anything is counted
     options.check_unused("method", [settings["method"]], settings)
     of_rows: dict[str, Any] = {
         "features": options.names(features),
@@ -137,14 +137,16 @@ def fit(
     }
     of_ids: dict[str, Any] = {"only_ids": only_ids, "offset_ids": offset_ids}
     if train_out is None and (given := first_given(of_ids)):
-        raise InputError(f"{given} is for the rows that --train-out writes; give it to 'vocabfold transform'.")
+        raise InputError(
+            f"{given} applies to the rows that --train-out writes; use it with 'vocabfold transform'."
+        )
     written = None
     if train_out is None:
         book = vf.fit(counted(data, label, of_rows, memory), **settings)
     elif any(are_counts(data)):
         folder = data[are_counts(data).index(True)]
         raise InputError(
-            f"--train-out needs rows, and {folder} holds counts: give the rows, or use 'vocabfold "
+            f"--train-out needs rows, but {folder} holds counts: give the rows, or run 'vocabfold "
             "transform --counts' after this."
         )
     else:
@@ -173,7 +175,7 @@ def transform(
             "--out",
             "-o",
             metavar="PATH",
-            help="A file that ends in .parquet, .csv or .tsv; or, with a / at its end, a folder of files.",
+            help="A file that ends in .parquet, .csv or .tsv; or a folder, if it ends in /.",
         ),
     ],
     preset: options.Preset = None,
@@ -186,7 +188,7 @@ def transform(
         str | None,
         typer.Option(
             metavar="COUNTS",
-            help="Encode the rows of these counts by fold with ids that do not know their labels.",
+            help="Encode the rows of these counts, which have folds, out of fold.",
         ),
     ] = None,
     fold_column: options.FoldColumn = None,
