@@ -17,7 +17,7 @@ NUMBERS = [f"I{i}" for i in range(1, 14)]
 CATEGORIES = [f"C{i}" for i in range(1, 27)]
 SAMPLE = "criteo_100k.tsv.zst"
 CRITEO_SAMPLE, CHALLENGE = "criteo sample", "criteo challenge"  # the names of their rows
-NOT_RUN = "- not run: the whole file of the challenge, which nobody may ship; `--criteo train.txt` takes it"
+NOT_RUN = "- not run: the challenge's own file, which nobody may redistribute; `--criteo train.txt` takes it"
 PAPER_TRAIN, PAPER_TEST = 37_000_000, 4_400_000
 
 _SHARES = (0.72, 0.80)  # where the validation, and where the test rows begin
