@@ -72,9 +72,7 @@ def _worst(rows: Sequence[Row]) -> str:
             f"{largest['rows']} rows; the bound is {BOUND:.4f}."
         )
     most = max(max(row["n_pairs"], row["n_rates"]) / row["rows"] ** (2 / 3) for row in _of(rows, "laws"))
-    return " ".join([*texts, f"No simulated column has more than {most:.2f} N^(2/3).\n"]).replace(
-        "e+", "e"
-    )
+    return " ".join([*texts, f"No simulated column has more than {most:.2f} N^(2/3).\n"]).replace("e+", "e")
 
 
 def _shuffle(rows: Sequence[Row]) -> str:
