@@ -45,7 +45,7 @@ def challenge(path: Path, limit: int) -> Rows:
 
 
 def generated(n_rows: int = 60_000, seed: int = 0) -> Rows:
-    """Return generated rows with two numbers that tell a little, one of them with gaps."""
+    """Return generated rows with two numbers that are a little informative, one of them with gaps."""
     rng = np.random.default_rng(seed)
     frame = pd.concat(data.generated(n_rows, seed).parts, ignore_index=True)
     visits = rng.lognormal(1 + 0.3 * frame[LABEL], 1.0)

@@ -2,7 +2,7 @@
 
 A peer takes a workload, looks at its training rows only, and returns what encodes rows: for each column an
 array of anything that can be told apart, of which equal ones are a group. `budget` is for all columns together;
-a peer that knows columns only one at a time gets `size` groups for each, a uniform split, or `size_of_rates`.
+a peer that sees columns only one at a time gets `size` groups for each, a uniform split, or `size_of_rates`.
 """
 
 import os

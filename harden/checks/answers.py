@@ -69,7 +69,7 @@ def proportional(rng: random.Random) -> Pairs:
 
 
 def near_rates(rng: random.Random) -> Pairs:
-    """Return rates that differ in their last digit, or beyond what a double tells."""
+    """Return rates that differ in their last digit, or beyond the precision of a double."""
     scale = rng.choice((10**4, 10**8, 10**12, 2**48))
     neg, pos = rng.randint(scale // 2, scale), rng.randint(scale // 2, scale)
     pairs = [(neg + rng.randint(-2, 2), pos + rng.randint(-2, 2)) for _ in range(rng.randint(2, 10))]

@@ -223,7 +223,7 @@ def _reset_peak() -> float:
 
 
 def _under_strace(originals: list[Path], what: str) -> Row:
-    """Try the tricks in one process, while the system tells what is opened and changed, whoever does it."""
+    """Try the tricks in one process, while the system reports all that any code opens and changes."""
     if shutil.which("strace") is None:
         return {"what": what, "not_run": "strace is not installed"}
     root = originals[0].parent / "traced"

@@ -51,7 +51,7 @@ def run(small: bool) -> Iterator[Row]:
     n_days, n_rows = (4, 5_000) if small else (24, 5_000_000)
     before = tempfile.gettempdir()
     with tempfile.TemporaryDirectory(prefix="harden-") as name, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rows that the codebook knows: it was fitted on them on purpose
+        warnings.simplefilter("ignore")  # the codebook was fitted on these rows, on purpose
         folder = Path(name)
         temporary = folder / "temporary"
         temporary.mkdir()
@@ -98,7 +98,7 @@ def _live(folder: Path, day: int, n_rows: int) -> Row:
 
 
 def _resident() -> int:
-    """Return the memory of this process in bytes; 0 where nobody tells."""
+    """Return the memory of this process in bytes; 0 if the system does not say."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 

@@ -136,7 +136,7 @@ def _n_values(book: Path) -> int:
 
 
 def _judged(folder: Path, words: str, cap: int, *, is_refused: bool = False) -> Row:
-    """Run a command within a cap, and tell whether it ended as it should."""
+    """Run a command within a cap, and say whether it ended as it should."""
     start, before = time.perf_counter(), set(os.listdir(folder))
     code, said, own, resident = _run(folder, words, cap)
     result = set() if is_refused else {words.split(" -o ")[1].split()[0]}

@@ -39,7 +39,7 @@ SMALL_MUTANTS = 6
 SMALL_TARGET = 50.0  # so few are no measure: that most of them are killed shows that all this works
 MEMORY = 12 << 30  # bytes of addresses: a mutant may ask for any amount
 
-# For each module the tests that can tell, without those that take long or start processes.
+# For each module the tests that can kill mutants, without those that take long or start processes.
 TESTS = {
     "folding/curve": ["tests/folding/test_curve.py"],
     "folding/allocation": [
