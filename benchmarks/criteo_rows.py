@@ -1,6 +1,6 @@
 """Rows with the shape of the Criteo challenge, as Parquet: label, C1..C26 as 8-hex strings.
 
-Every value occurs exactly as often as in `criteo_shaped`, and clicks are dealt to its rows as there (up to
+Every value occurs exactly as often as in `criteo_shaped`, and clicks are assigned to its rows as there (up to
 the few that make the number of clicks equal in all columns). `python -m benchmarks.criteo_rows FILE --rows N`.
 """
 
@@ -33,7 +33,7 @@ def write_rows(path: Path, rows: int, seed: int = 0) -> None:
 
 
 def _deal(counts: Counts, label: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.uint32]:
-    """Deal the values to the rows: those of clicks to clicks, what is left over to what is left."""
+    """Assign the values to the rows: those of clicks to clicks, the others to the others."""
     neg, pos = (np.repeat(np.arange(side.size, dtype=np.uint32), side) for side in counts)
     cells = np.empty(label.size, np.uint32)
     rest, places = [], []

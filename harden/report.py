@@ -1,4 +1,4 @@
-"""Kept rows and docstrings of all checks -> the tables of docs/reliability.md, and what they mean.
+"""Kept rows and docstrings of all checks -> the tables of docs/reliability.md, and their explanation.
 
 python -m harden.report
 """
@@ -19,7 +19,7 @@ _LONG = ("survivors", "missed")  # in the log alone
 
 @dataclass(frozen=True)
 class Check:
-    """A check, what it is to reach, and how its rows are summed up."""
+    """A check, its target, and how its rows are summed up."""
 
     title: str
     target: str
@@ -35,7 +35,7 @@ def of_all(noun: str, *, with_refused: bool = False, **largest: str) -> Callable
         failed = f"**{n_failed:,}**" if n_failed else "0"
         said = [f"{failed} of {_sum(rows, 'tried'):,} {noun} failed"]
         if with_refused:
-            said.append(f"{_sum(rows, 'refused'):,} were refused, as they should be")
+            said.append(f"{_sum(rows, 'refused'):,} were refused, as expected")
         for field, words in largest.items():
             found = [row[field] for row in rows if field in row]
             if found:
@@ -47,7 +47,7 @@ def of_all(noun: str, *, with_refused: bool = False, **largest: str) -> Callable
 
 
 def of_each(words: str, begin: str) -> Callable[[Sequence[Row]], str]:
-    """Say figures of the rows that begin so, and which others failed, in bold, or were not run."""
+    """State figures of the rows that start so, and which others failed, in bold, or were not run."""
 
     def measured(rows: Sequence[Row]) -> str:
         said = []
@@ -77,28 +77,28 @@ CHECKS: Mapping[str, Check] = {
     ),
     "overflow": Check("overflow", "exact or refused, never wrong", of_all("totals, sums and weights")),
     "crash": Check(
-        "crash while saving", "old or new, never torn; no orphans", of_all("crashes and failing writes")
+        "crash while saving",
+        "old or new content, never a mixture; no orphans",
+        of_all("crashes and failing writes"),
     ),
     "artefacts": Check(
         "damaged and hostile artefacts",
-        "refused or of use; < 1 s and < 256 MB each, every single bit found",
-        of_all("mutants", longest="at most {:.2f} s", grown_mb="and {:.0f} MB for one"),
+        "refused or usable; < 1 s and < 256 MB each, every single bit found",
+        of_all("mutants", longest="at most {:.2f} s", grown_mb="and {:.0f} MB for one mutant"),
     ),
     "memory": Check(
         "memory limit",
         "within the cap, or one clear error",
         of_all("tasks", with_refused=True, of_cap="at most {:.0%} of the cap"),
     ),
-    "determinism": Check(
-        "determinism", "one digest", of_all("repeats", digests="digests of a setting: {:.0f}")
-    ),
+    "determinism": Check("determinism", "one digest", of_all("repeats", digests="digests per setting: {:.0f}")),
     "concurrency": Check("concurrency", "identical results; one writer wins", of_all("results")),
-    "hostile": Check("hostile names and values", "exactly, or a clear error", of_all("cases")),
+    "hostile": Check("hostile names and values", "returned exactly, or a clear error", of_all("cases")),
     "fuzz": Check("fuzzing", "no traceback, no hang, an hour in all", of_all("inputs")),
     "long_run": Check(
         "long run",
         "flat memory, linear time",
-        of_all("figures of 24 days", exponent="time as values to the power {:.2f} at most"),
+        of_all("figures of 24 days", exponent="time grows at most as values^{:.2f}"),
     ),
     "covered": Check(
         "coverage",
@@ -118,7 +118,7 @@ def main() -> None:
     lines, details = [], []
     for name, check in CHECKS.items():
         script = f"[{name}](../harden/checks/{name}.py)"
-        line = {"what": check.title, "to reach": check.target, "script": script}
+        line = {"what": check.title, "target": check.target, "script": script}
         if (RUNS / name).exists():
             rows = kept(RUNS / name)[1]
             runs = dict.fromkeys(row[fact] for fact in OF_A_ROW for row in rows)
@@ -130,7 +130,7 @@ def main() -> None:
             )
         else:
             lines.append(line | {"measured": "not yet at full size", "when": ""})
-    head = ["what", "to reach", "measured", "script", "when"]
+    head = ["what", "target", "measured", "script", "when"]
     update_page(PAGE, "checks", "", table(lines, {field: lambda row, f=field: str(row[f]) for field in head}))
     update_page(PAGE, "rows", "", "\n".join(details))
 

@@ -21,19 +21,13 @@ COMMON = ("errors", "support", *IO)
 # A room, what it is, and the rooms that it may import, which stand above it. CONTRIBUTING shows this table.
 ROOMS = {
     "errors": ("all exceptions", ()),
-    "support": (
-        "checks of arguments, words, progress, compiled loops, pictures",
-        ("errors",),
-    ),
-    "io.folders": ("folders that appear whole or not at all; files of strangers", ("errors", "support")),
+    "support": ("argument checks, wording, progress, compiled kernels, drawing", ("errors",)),
+    "io.folders": ("atomic, checksummed folders; locks; untrusted files", ("errors", "support")),
     "io.engines": ("where SQL runs: `duckdb`, `spark`; kinds of values", ("errors", "support", "io.folders")),
-    "io.rows": (
-        "whatever a caller gives as data <-> batches of rows",
-        ("errors", "support", "io.folders", "io.engines"),
-    ),
+    "io.rows": ("any data argument <-> batches of rows", ("errors", "support", "io.folders", "io.engines")),
     "folding": ("arrays in, `Fold` out: objective, solvers, allocation, prior", ("errors", "support")),
     "counts": ("rows -> `Counts`: label, weights, folds; saved counts", COMMON),
-    "codebook": ("`Codebook`, its columns, stores, index, digest, saved form", (*COMMON, "folding", "counts")),
+    "codebook": ("`Codebook`: columns, stores, index, digest, saved form", (*COMMON, "folding", "counts")),
     "fitting": ("`Counts` -> `Codebook`", (*COMMON, "folding", "counts", "codebook")),
     "encoding": (
         "`Codebook` + rows -> ids; training rows out of fold",
@@ -121,13 +115,17 @@ def test_a_room_imports_only_rooms_above_it():
 
 def test_the_page_for_contributors_shows_the_table():
     shown = re.findall(r"^\| `([a-z.]+)` \| (.*) \| (.*) \|$", CONTRIBUTING.read_text("utf-8"), re.MULTILINE)
-    assert shown == [(room, what, shortened(allowed)) for room, (what, allowed) in ROOMS.items()]
+    assert shown == [(room, what, shortened(room, allowed)) for room, (what, allowed) in ROOMS.items()]
 
 
-def shortened(rooms):
-    """Return rooms as the page lists them: all of io is one word."""
-    names = [room for room in rooms if room not in IO] if set(IO) <= set(rooms) else list(rooms)
-    if set(IO) <= set(rooms):
+def shortened(room, allowed):
+    """Return the rooms that one may import as the page lists them, where all of io is one word."""
+    above = list(ROOMS)[: list(ROOMS).index(room)]
+    missing = [name for name in above if name not in allowed]
+    if above and len(missing) < 2:
+        return f"all above but {missing[0]}" if missing else "all above"
+    names = [name for name in allowed if name not in IO] if set(IO) <= set(allowed) else list(allowed)
+    if set(IO) <= set(allowed):
         names.insert(2, "io")
     return ", ".join(names) or "-"
 

@@ -10,7 +10,7 @@ mpl.rcParams |= {"svg.hashsalt": "vocabfold", "svg.fonttype": "none", "font.fami
 
 from matplotlib import pyplot as plt  # noqa: E402
 
-# Ink alone tells the lines apart: marker, filled or not, dashes, grey.
+# Lines differ without colour: marker, filled or not, dashes, grey.
 STYLES: list[dict[str, Any]] = [
     {"color": shade, "marker": marker, "linestyle": dash, "markerfacecolor": shade if is_full else "white"}
     for shade, marker, dash, is_full in [

@@ -77,14 +77,14 @@ def make_report(
     for_page: Callable[[Sequence[Row]], str],
     is_of_page: Callable[[Sequence[Row]], bool] = bool,
 ) -> None:
-    """Make the report of the newest run of a benchmark, and its figures on a page that tells of such rows."""
+    """Make the report of the newest run of a benchmark, and its figures on a page about such rows."""
     folder = newest(name)
     rows = read_csv(folder / "raw.csv")
     write_report(folder, rows, read_csv(folder / "about.csv"))
     if is_of_page(rows):
         update_page(page, name, folder.name, for_page(rows))
     else:
-        print(f"{page.name} keeps the figures that it has: it tells of real rows, and {folder.name} has none")
+        print(f"{page.name} keeps the figures that it has: it is about real rows, and {folder.name} has none")
 
 
 def newest(name: str) -> Path:

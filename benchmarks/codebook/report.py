@@ -22,7 +22,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     texts = [
         "# From rows to a codebook\n",
         *(f"- {fact['fact']}: {fact['is']}" for fact in about),
-        "\n## Count, fit and save 10,000 ids, against the bare GROUP BY of all columns\n",
+        "\n## Count, fit and save 10,000 ids, relative to the bare GROUP BY of all columns\n",
         table(steps, {**_VALUES, **TIMES, **_MEMORY, **_ANSWER}),
         *(f"Count and fit take {ratio(rows, form):.2f} times as long as `{form}`.\n" for form in GROUP_BY),
         "## Serve\n",
@@ -61,7 +61,7 @@ def headlines(rows: Sequence[Row]) -> str:
         [
             (f"{n_rows}, {count['n_values']:,} values: count", f"{count['seconds']:.1f} s"),
             (f"fit {fit['size']:,} ids", f"{fit['seconds']:.1f} s"),
-            ("both, against DuckDB's bare GROUP BY in two forms", f"{ratios} times as long"),
+            ("both, relative to DuckDB's bare GROUP BY in two forms", f"{ratios} times as long"),
             *(
                 (what, f"{row['seconds']:.1f} s, peak memory {row['peak_mb'] / 1000:.2f} GB")
                 for what, name in (
@@ -77,7 +77,7 @@ def headlines(rows: Sequence[Row]) -> str:
                 "load it for serving, all columns",
                 f"{load['seconds'] + first['seconds']:.1f} s, {first['extra_mb'] / 1000:.2f} GB",
             ),
-            ("look one row of 26 values up", f"{1000 * median['seconds']:.2f} ms"),
+            ("look up one row of 26 values", f"{1000 * median['seconds']:.2f} ms"),
         ]
     )
 

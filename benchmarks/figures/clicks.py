@@ -17,7 +17,7 @@ NUMBERS = [f"I{i}" for i in range(1, 14)]
 CATEGORIES = [f"C{i}" for i in range(1, 27)]
 SAMPLE = "criteo_100k.tsv.zst"
 CRITEO_SAMPLE, CHALLENGE = "criteo sample", "criteo challenge"  # the names of their rows
-NOT_RUN = "- not run: the whole file of the challenge, which nobody may ship; `--criteo train.txt` takes it"
+NOT_RUN = "- not run: the challenge's own file, which nobody may redistribute; `--criteo train.txt` takes it"
 PAPER_TRAIN, PAPER_TEST = 37_000_000, 4_400_000
 
 _SHARES = (0.72, 0.80)  # where the validation, and where the test rows begin
@@ -45,7 +45,7 @@ def challenge(path: Path, limit: int) -> Rows:
 
 
 def generated(n_rows: int = 60_000, seed: int = 0) -> Rows:
-    """Return generated rows with two numbers that tell a little, one of them with gaps."""
+    """Return generated rows with two numbers that are a little informative, one of them with gaps."""
     rng = np.random.default_rng(seed)
     frame = pd.concat(data.generated(n_rows, seed).parts, ignore_index=True)
     visits = rng.lognormal(1 + 0.3 * frame[LABEL], 1.0)

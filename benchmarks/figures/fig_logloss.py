@@ -114,7 +114,7 @@ def outcome(model: str, rows: Rows, encoded: Encoded, trials: int, folder: Path)
 
 
 def digest(encoded: Encoded) -> str:
-    """Return what tells ids from others."""
+    """Return a digest of ids."""
     found = hashlib.sha256(json.dumps([encoded.sizes, encoded.is_ordered]).encode())
     for part in encoded.parts:
         found.update(np.ascontiguousarray(part, np.int64))

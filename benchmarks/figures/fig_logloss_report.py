@@ -19,26 +19,26 @@ MODELS = (NETWORK, LOGISTIC, LIGHTGBM)
 BY_INFORMATION = (EXACT, SUBMODULAR, DIVISIVE, BUCKETING)
 _OTHERS = (MODEL, HASHING, ALL_VALUES)
 _INTRODUCTION = """
-Test rows are the last ones in time; neither ids nor models have seen them. In brackets is the difference to
+The test rows are the last ones in time; neither ids nor models have seen them. In brackets is the difference to
 `model` at the same budget with its paired standard error over the test rows (log-loss: above 0 is worse than
-`model`; AUC, by DeLong's method: below 0 is worse). `*`: more than two standard errors. They know nothing of
-the luck of a training run; the network is the mean of two trainings with the setting that its search has found.
+`model`; AUC, by DeLong's method: below 0 is worse). `*` marks more than two standard errors. They do not cover
+the luck of a training run; the network is the mean of two trainings with the setting that its search found.
 
 `model` is `vf.fit_transform`, training rows out of fold. The paper's methods keep information about the
-training rows (`aim="information"`) and encode the same rows, as the paper did; the filter pools the values of
+training rows (`aim="information"`) and encode the same rows, as the paper did. The filter groups values with
 fewer than 100 rows, as in the paper (`min_count` in the raw rows; 1 is no filter). Submodular is
-`method="stochastic"`. Divisive and Bucketing share the budget out by information; the paper's uniform
-allocation was not run. `no compression` gives an id to every value seen five times, and knows no budget.
+`method="stochastic"`. Divisive and Bucketing split the budget by information; the paper's uniform
+allocation was not run. `no compression` gives an id to every value seen five times, and has no budget.
 Recipes with the same ids share one training: where fewer values pass the filter than there are ids, a larger
 budget changes nothing.
 """
 _DIFFERENCES = """
-What differs from the paper: the number of rows (the paper has 37 million for training, 4.4 million held out,
-and 28 million values), so that 100 rows are a larger share of ours; the budgets (the paper has 10,000 to
-160,000 ids in its first figure, and does not tell those of this one); the trials of the search (the paper:
-2,000), each limited in passes and in multiplications; a search on validation rows, where the paper's looked at
-the very rows that it reports; PyTorch instead of TensorFlow; and what the paper does not tell: embeddings of 8
-numbers, batches of 1,024 rows, logarithms of the numeric columns.
+The paper and this run differ in the number of rows (the paper has 37 million for training, 4.4 million held
+out, and 28 million values), so that 100 rows are a larger share of ours; in the budgets (the paper has 10,000
+to 160,000 ids in its first figure, and does not say those of this one); in the trials of the search (the paper:
+2,000), each limited in passes and in multiplications. Our search uses validation rows; the paper's looked at
+the very rows that it reports. We use PyTorch instead of TensorFlow. What the paper does not specify is ours:
+embeddings of 8 numbers, batches of 1,024 rows, logarithms of the numeric columns.
 """
 
 

@@ -5,9 +5,9 @@
     python -m benchmarks.figures.fig_mi_train --small             seconds, only printed
     python -m benchmarks.figures.fig_mi_train --report            tables and plot of the newest run
 
-The loss is (sum X_i - Z_i) / (sum X_j): the share of what all values tell about the label, column by column,
-that the ids do not. Of the challenge's file, the first 37 million rows are taken, as in the paper (of a sample,
-the first 80 %, with budgets for so few rows). `Submodular` is the paper's algorithm as it is printed:
+The loss is (sum X_i - Z_i) / (sum X_j): the share of the information of all values about the label, by column,
+that the ids do not keep. Of the challenge's file, the first 37 million rows are used, as in the paper (of a
+sample, the first 80 %, with budgets for so few rows). `Submodular` is the paper's algorithm as printed:
 `stochastic` with epsilon 0.1, values of equal rates not merged, the lists of all columns merged by gain.
 """
 
@@ -118,8 +118,8 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
     if not any(row.get("n_rows") == TRAINING_ROWS and row["data"] == "criteo" for row in rows):
         texts.append(NOT_RUN)
     texts += [
-        "\nAverage information loss, (sum X_i - Z_i) / (sum X_j). In brackets: times the exact optimum at the "
-        f"same budget. `Submodular` is the mean of {SEEDS} seeds.\n"
+        "\nAverage information loss, (sum X_i - Z_i) / (sum X_j). In brackets: × optimum at the same "
+        f"budget. `Submodular` is the mean of {SEEDS} seeds.\n"
     ]
     for data in dict.fromkeys(row["data"] for row in rows):
         chosen = [row for row in rows if row["data"] == data and row["name"] != ORDER]
@@ -144,14 +144,14 @@ def for_page(rows: Iterable[Row]) -> str:
 
 
 def _about_seconds(rows: Sequence[Row], data: str) -> str:
-    """Say what the times are of."""
+    """Say what the times include."""
     order = [row["seconds"] for row in rows if row["data"] == data and row["name"] == ORDER]
-    of_order = f", which takes {order[0]:.2g} s here" if order else ""
+    of_order = f" (sorting takes {order[0]:.2g} s here)" if order else ""
     return (
-        "Seconds of the method alone, the least and, in brackets, the longest of "
-        f"{REPEATS}, of `Submodular` of {SEEDS}. Methods by rate begin "
-        f"with the distinct rates in order{of_order} (`Submodular` with all values in that order), and "
-        "Frequency looks at every value. Counting, and the proof of the least loss, are in none.\n"
+        "Seconds of the method alone: the least and, in brackets, the longest of "
+        f"{REPEATS} runs (`Submodular`: {SEEDS}). Methods by rate start from sorted distinct "
+        f"rates{of_order}; `Submodular` starts from all values in that order, and Frequency looks at every "
+        "value. No time includes counting or the proof of the optimum.\n"
     )
 
 

@@ -75,7 +75,7 @@ def search(rows: Rows, encoded: Encoded, trials: int) -> Found:
 
     def loss(trial: Any) -> float:
         nonlocal best, n_pruned
-        # A trial that ends early still tells its loss: the process learns nothing from one that optuna prunes.
+        # A trial that ends early still returns its loss: the sampler learns nothing from pruned ones.
         trained = trainer.train(Setting.suggested(trial), 0, best + _BEHIND)
         best, n_pruned = min(best, trained.valid), n_pruned + trained.is_pruned
         return trained.valid
@@ -178,7 +178,7 @@ class _Trainer:
         return max(1, int(_LOOKS * min(_PASSES, _WORK / weights)))
 
     def _batches(self) -> Iterator[Any]:
-        """Deal the training rows into batches, in a new order in each pass."""
+        """Split the training rows into batches, in a new order in each pass."""
         import torch
 
         while True:

@@ -14,17 +14,17 @@ from tools.plots import STYLES, canvas, save
 from tools.tables import README, Cell, Row, make_report, number, share_lost, table
 
 PAGE = README.parent / "docs" / "scale.md"
-FITTED_FROM = 10**5  # values; below, what every call costs hides the growth
+FITTED_FROM = 10**5  # values; below, the overhead of every call hides the growth
 TRILLION = 10**12
 _ON_ROWS = ("count", "fit", "transform", "ids")
 _ON_COUNTS = ("order", "order and solve")
 _SHAPES = (POWER_LAW, DISTINCT, FEWEST)
 _INTRODUCTION = """
 `count`, `fit`, `transform` and `ids` work on a file with four rows per value, on all cores of the run. `order`
-is `vf.fold` with one id, so that there is nothing to solve, and `order and solve` is `vf.fold` with 4,096 ids;
-both on one core. `power law` has few distinct rates, as large vocabularies do; in `distinct rates` nearly every
-value has one of its own, at random; `fewest rows` are the distinct rates that need the fewest rows: no column
-with as many rows has more.
+is `vf.fold` with one id, so that there is nothing to solve; `order and solve` is `vf.fold` with 4,096 ids;
+both run on one core. `power law` has few distinct rates, as large vocabularies do. In `distinct rates`, nearly
+every value has a random rate of its own. `fewest rows` has the distinct rates that need the fewest rows: no
+column with as many rows has more.
 """
 
 
@@ -69,7 +69,7 @@ def _cells(rows: Sequence[Row]) -> dict[str, Cell]:
         "repeats": number("repeats", ""),
         "memory added (MB)": number("extra_mb", ",.0f"),
         "positive rows": number("positives", ","),
-        "rows with values not in the codebook": number("n_unseen", ","),
+        "rows with unseen values": number("n_unseen", ","),
         "ids": number("size", ","),
         "share of information lost": share_lost,
         "gap (nats)": number("gap", ".1g"),
@@ -104,7 +104,7 @@ def _power(n: int) -> str:
 
 
 def for_page(rows: Sequence[Row]) -> str:
-    """Return the table for docs/scale.md, and what the worst column of a trillion rows takes."""
+    """Return the table for docs/scale.md, and the cost of the worst column of a trillion rows."""
     worst = lines(rows)["order and solve", FEWEST]
     last, memory = worst[-1], exponent(worst, "extra_mb")
     texts = [_exponents(rows)]
@@ -114,10 +114,10 @@ def for_page(rows: Sequence[Row]) -> str:
         texts += [
             f"The largest `fewest rows` has {last['n_rates']:,} distinct rates in {last['rows']:,} rows: "
             f"{last['seconds']:.0f} s into {last['size']:,} ids with a gap of {last['gap']:.1g} nats, and "
-            f"{last['extra_mb'] / 1000:.2g} GB beyond the counts themselves. A trillion rows have fewer; the "
+            f"{last['extra_mb'] / 1000:.2g} GB on top of the counts. A trillion rows have fewer. The "
             f"{n_most / 1e6:.0f} million of the bound for any N would take {last['seconds'] * longer:.0f} s, "
-            "if all of that grew as steeply as its steepest part over the last tenfold, and "
-            f"{last['extra_mb'] * larger / 1000:.2g} GB. At that size, each was run {_times(last['repeats'])}."
+            "if everything grew as steeply as its steepest part over the last tenfold, and "
+            f"{last['extra_mb'] * larger / 1000:.2g} GB. At that size, each step ran {_times(last['repeats'])}."
         ]
     return "\n".join(texts).strip()
 

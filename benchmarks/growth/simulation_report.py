@@ -20,7 +20,7 @@ _FIELD = {RATES: "n_rates", PAIRS: "n_pairs"}
 
 
 def tables(rows: Sequence[Row], *, is_short: bool = False) -> str:
-    """Return all tables, and what they say of the bounds; a short one has each law at its ends only."""
+    """Return all tables, and how they compare with the bounds; a short one has only the ends of each law."""
     return "\n".join(
         ["## Distinct pairs and rates\n", _laws(rows, is_short), _worst(rows)]
         + ["## What a counting job shuffles\n", _shuffle(rows), _drawn(rows)]
@@ -29,7 +29,7 @@ def tables(rows: Sequence[Row], *, is_short: bool = False) -> str:
 
 
 def for_page(rows: Sequence[Row]) -> str:
-    """Return the same for a page, where they stand below a heading of their own."""
+    """Return the same tables for a page, one heading level lower."""
     return re.sub(r"^##", "###", tables(rows, is_short=True), flags=re.MULTILINE).strip()
 
 
@@ -60,21 +60,19 @@ def _laws(rows: Sequence[Row], is_short: bool) -> str:
 
 
 def _worst(rows: Sequence[Row]) -> str:
-    """Say how the worst cases stand to the constants."""
+    """Compare the worst cases with the constants."""
     texts = []
     for law, constant in ASYMPTOTIC.items():
         largest = next(row for row in _of(rows, "largest") if row["law"] == law)
         last = max((row for row in _of(rows, "worst") if row["law"] == law), key=lambda row: row["rows"])
         texts.append(
             f"{law.capitalize()}: {last[_FIELD[law]] / last['rows'] ** (2 / 3):.4f} N^(2/3) at "
-            f"{last['rows']:.0e} rows, {constant:.4f} for large N on paper; of all N up to "
-            f"{largest['asked']:.0e} the largest is {largest['share']:.4f}, at "
-            f"{largest['rows']} rows, and the bound {BOUND:.4f}."
+            f"{last['rows']:.0e} rows; the proof gives {constant:.4f} for large N. Over all N up to "
+            f"{largest['asked']:.0e}, the largest is {largest['share']:.4f}, at "
+            f"{largest['rows']} rows; the bound is {BOUND:.4f}."
         )
     most = max(max(row["n_pairs"], row["n_rates"]) / row["rows"] ** (2 / 3) for row in _of(rows, "laws"))
-    return " ".join([*texts, f"No column that was drawn has more than {most:.2f} N^(2/3).\n"]).replace(
-        "e+", "e"
-    )
+    return " ".join([*texts, f"No simulated column has more than {most:.2f} N^(2/3).\n"]).replace("e+", "e")
 
 
 def _shuffle(rows: Sequence[Row]) -> str:
@@ -87,21 +85,22 @@ def _shuffle(rows: Sequence[Row]) -> str:
         line[f"sent {row['partition']}"] = f"{row['sent']:.2g} ({row['sent'] / row['rows']:.1%})"
     cells: dict[str, Cell] = {
         "law of frequency": number("law", ""),
-        "values that there are": number("values", ","),
-        "of them in a trillion rows": number("n_values", ".3g"),
+        "possible values": number("values", ","),
+        "those in a trillion rows": number("n_values", ".3g"),
     }
     cells |= {f"sent, partitions of {size:,} rows": number(f"sent {size}", "") for size in sizes}
     return table(list(found.values()), cells).replace("e+0", "e").replace("e+", "e")
 
 
 def _drawn(rows: Sequence[Row]) -> str:
-    """Say how far drawn partitions are from the formula."""
+    """State how far sampled partitions are from the formula."""
     chosen = _of(rows, "drawn")
     off = max(abs(row[side] / row["expected"] - 1) for row in chosen for side in ("least", "most"))
     n_drawn = sum(row["drawn"] for row in chosen)
     least, most = (f"{pick(row['partition'] for row in chosen):,}" for pick in (min, max))
     return (
-        f"{n_drawn} partitions of {least} to {most} rows were drawn; the formula is off by at most {off:.1%}.\n"
+        f"{n_drawn} partitions of {least} to {most} rows were sampled; the formula is off by at most "
+        f"{off:.1%}.\n"
     )
 
 
@@ -117,7 +116,7 @@ def _bytes(rows: Sequence[Row]) -> str:
             lines.append((f"a value in a saved codebook, {row['digits']} digits", f"{row['bytes']:.1f} bytes"))
     digits = max(saved)  # there are not so many shorter texts
     for n_values in (10**9, 10**10):
-        gigabytes = f"{n_values * saved[digits]['bytes'] / 1e9:,.0f} GB at as many bytes each"
+        gigabytes = f"{n_values * saved[digits]['bytes'] / 1e9:,.0f} GB at the same bytes per value"
         lines.append((f"saved counts of {n_values:,} values, {digits} digits", gigabytes))
         in_spark = f"{IN_SPARK * n_values / 1e9:,.0f} GB in all"
         lines.append((f"the same in Spark's storage, {IN_SPARK} bytes a value", in_spark))
@@ -139,7 +138,7 @@ def _or(numbers: Iterable[int]) -> str:
 
 def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
     """Write the tables."""
-    texts = ["# What is distinct, sent and stored, on paper and drawn\n"]
+    texts = ["# What is distinct, sent and stored: formulas and simulation\n"]
     texts += [*(f"- {fact['fact']}: {fact['is']}" for fact in about), "", tables(rows), ""]
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
 

@@ -68,7 +68,7 @@ def paper(rows: Rows, budget: int) -> Encoded:
 
 
 def filtered(rows: Rows, budget: int) -> Encoded:
-    """Do the same, with the values seen fewer than 100 times in one pool."""
+    """Do the same, with the values seen fewer than 100 times grouped as one."""
     return naive(rows, budget, aim="information", min_count=100)
 
 

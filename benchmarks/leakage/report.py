@@ -28,16 +28,16 @@ _TITLES = {
 }
 _RENAMED = {"private_min": "dedicated_min", "tail": "shared_ids"}  # options since the older runs
 _INTRODUCTION = """
-Log-loss of the test rows, which neither codebook nor model has seen; in brackets the difference to `model` at
-the same budget and its paired standard error over the test rows (above 0: worse than `model`). The standard
-error knows nothing of the luck of a training run; the network is the mean of two. `*`: more than two standard
-errors.
+The figures are log-losses of the test rows, which neither codebook nor model has seen. In brackets is the
+difference to `model` at the same budget with its paired standard error over the test rows (above 0: worse than
+`model`). `*` marks more than two standard errors. The standard error does not cover the luck of a training run;
+the network is the mean of two.
 
-`model` is `vf.fit_transform`; `model, naive` is `vf.fit` and then `transform` of the same rows; `paper` keeps
-the most information of the training rows. `no compression` (values seen five times), `TargetEncoder` (one
-number per column) and `Khiops` know no budget. Hashing shares its buckets out by the logarithm of the distinct
-values. What a model leaves open is chosen on validation rows, for each recipe: the L2 strength, the weight
-decay of the network, when to stop, and whether LightGBM takes ids without an order as numbers or as categories.
+`model` is `vf.fit_transform`. `model, naive` is `vf.fit` and then `transform` of the same rows. `paper` keeps
+the most information about the training rows. `no compression` (values seen five times), `TargetEncoder` (one
+number per column) and `Khiops` have no budget. Hashing splits its buckets by the logarithm of the distinct
+values. Validation rows choose what a model leaves open, separately for each recipe: the L2 strength, the weight
+decay of the network, when to stop, and whether LightGBM takes unordered ids as numbers or as categories.
 All else is the same for every recipe.
 """
 
@@ -54,7 +54,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
 
 
 def tables(rows: Sequence[Row]) -> str:
-    """Return the tables of all parts that were run, and what they say of our claims."""
+    """Return the tables of all parts that were run, and which of our claims hold."""
     rows = [row | {"recipe": _renamed(str(row["recipe"]))} for row in rows]
     texts = [_INTRODUCTION, *_claims(rows)]
     for part, title in _TITLES.items():
@@ -70,7 +70,7 @@ def _renamed(recipe: str) -> str:
 
 
 def for_page(rows: Sequence[Row]) -> str:
-    """Return the same for a page, where they stand below a heading of their own."""
+    """Return the same tables for a page, one heading level lower."""
     return re.sub(r"^##", "###", tables(rows), flags=re.MULTILINE).strip()
 
 
@@ -86,7 +86,7 @@ def headlines(rows: Sequence[Row]) -> str:
 
 
 def _truth(rows: Sequence[Row]) -> list[str]:
-    """Say what the true rates themselves score, where they are known."""
+    """State the score of the true rates, if they are known."""
     return [f"The true rates score {row['test']:.4f}.\n" for row in rows if "budget" not in row]
 
 
@@ -132,7 +132,7 @@ def _claims(rows: Sequence[Row]) -> list[str]:
             row = found.get((recipe, budget, model))
             if row:
                 errors = row["difference"] / row["standard_error"]
-                verdict = "holds" if errors > least else "**misses**"
+                verdict = "holds" if errors > least else "**fails**"
                 what = f"`{MODEL}` at {budget:,} ids is {words} {recipe}"
                 lines.append(f"| {what} | {model} | {_difference(row)} | {errors:+.1f} | {verdict} |")
     head = "| claim | model | the other minus `model` | in standard errors | |\n|---|---|---|---|---|"
@@ -165,7 +165,7 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
     axes.set_yticks(range(len(recipes)), recipes)
     axes.set_ylim(-0.5, len(recipes) - 0.4)
     axes.set_xlabel(f"log-loss of a logistic regression, {_LEAK_BUDGET} ids")
-    axes.set_title("Ids that know the labels of their rows fail on new ones", loc="left")
+    axes.set_title("Ids that leak the labels of their rows fail on new ones", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(folder / "leak.svg", metadata={"Date": None})
 

@@ -9,7 +9,7 @@ nearly unique column of noise for our recipe; `older` trains models on the later
 ids from the earlier half; `sensitivity` changes one option at a time; `order` takes the month and hour of
 flights as they are, or as ids numbered by rate. A difference is that of the mean log-loss of the test rows to
 our recipe at the same budget; its standard error is that of the mean of the paired differences per row, and
-knows nothing of the luck of a training run.
+does not cover the luck of a training run.
 """
 
 import argparse

@@ -62,10 +62,10 @@ def _cells(rows: Sequence[Row]) -> dict[str, Cell]:
         "method": lambda row: row["method"],
         **({"allocation": number("allocation", "")} if any("allocation" in row for row in rows) else {}),
         "ids used": number("size", ","),
-        "loss, of the optimum's": ratio,
+        "loss, × optimum": ratio,
         "share of information lost": share_lost,
         **TIMES,
-        "time, of exact's": longer,
+        "time, × exact": longer,
         "not run": number("not_run", ""),
     }
 
@@ -101,7 +101,7 @@ def slope(rows: Sequence[Row]) -> float:
 
 
 def for_page(rows: Sequence[Row]) -> str:
-    """Return the table for docs/paper.md: loss and time of every method, against the optimum's."""
+    """Return the table for docs/paper.md: loss (× optimum) and time of every method."""
     parts = [("column", 256), ("column", 4096), ("shaped", 10_000), ("shaped", 40_000), ("real", 2_000)]
     heads = ["1 column, 256 ids", "4,096 ids", "26 shaped, 10,000", "40,000", "26 real, 2,000"]
     found = {(row["part"], row["budget"], _name(row)): row for row in rows if row["part"] in TITLES}

@@ -1,4 +1,4 @@
-"""The report page: all budgets of the slider in one go, against fitting and judging each of them anew.
+"""The report page: all budgets of the slider together, compared with fitting and judging each of them anew.
 
     python -m benchmarks.page.run [--data FOLDER]     raw rows are kept in benchmarks/runs/
     python -m benchmarks.page.run --small             the same in seconds, only printed
@@ -8,7 +8,7 @@ Parts: `real` (the 100,000 Criteo rows in FOLDER/criteo_100k.tsv.zst, the last 2
 (5 million rows with the shape of the Criteo challenge, 4.6 million of them to fit on). Rows are counted in five
 folds before. Anew, a budget takes one `vf.fit` and one `evaluate` of the held-out rows, which are counted
 before, too: the mean of three budgets, times the number of budgets. The answer beside the times: the largest
-difference of what both say of a column's information and gains.
+difference between both in the information and the gains of a column.
 """
 
 import argparse

@@ -77,7 +77,7 @@ class Rows:
 
 
 def information(neg: Array, pos: Array) -> float:
-    """Return what groups tell about the label, in nats."""
+    """Return the mutual information of groups and label, in nats."""
     return float(vf.fold(neg, pos, 1).total)
 
 

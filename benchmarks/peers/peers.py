@@ -2,7 +2,7 @@
 
 A peer takes a workload, looks at its training rows only, and returns what encodes rows: for each column an
 array of anything that can be told apart, of which equal ones are a group. `budget` is for all columns together;
-a peer that knows columns only one at a time gets `size` groups for each, a uniform split, or `size_of_rates`.
+a peer that sees columns only one at a time gets `size` groups for each, a uniform split, or `size_of_rates`.
 """
 
 import os
@@ -336,7 +336,7 @@ PEERS: Mapping[str, Peer] = {
     ),
     MODEL: Peer(
         folded_for_model,
-        "`vf.fit_transform(..., budget)`; training rows out of fold, so that little of chance is kept",
+        "`vf.fit_transform(..., budget)`; training rows out of fold, so that little chance is kept",
         "vocabfold",
         kind="str",
     ),
@@ -357,7 +357,7 @@ PEERS: Mapping[str, Peer] = {
     ),
     "scikit-learn TargetEncoder, out of fold, quantiles": Peer(
         crossfitted_target(_quantiles),
-        f"`TargetEncoder().fit_transform`, training rows out of fold as it is meant to be used, {_QUANTILES}",
+        f"`TargetEncoder().fit_transform`, training rows out of fold as intended, {_QUANTILES}",
         "sklearn",
     ),
     "scikit-learn TargetEncoder, out of fold, k-means": Peer(
@@ -366,7 +366,7 @@ PEERS: Mapping[str, Peer] = {
         "ckwrap",
     ),
     "scikit-learn TargetEncoder, every number": Peer(
-        target, "every distinct number is a group; knows no m", "sklearn", is_limited=False
+        target, "every distinct number is a group; has no m", "sklearn", is_limited=False
     ),
     "optbinning": Peer(
         binning(divergence="js", min_prebin_size=1e-6, monotonic_trend=None),
@@ -375,18 +375,18 @@ PEERS: Mapping[str, Peer] = {
         "optbinning",
     ),
     "optbinning, defaults": Peer(
-        binning(), '`OptimalBinning(dtype="categorical")`; knows no m', "optbinning", is_limited=False
+        binning(), '`OptimalBinning(dtype="categorical")`; has no m', "optbinning", is_limited=False
     ),
     "Khiops": Peer(
         khiops,
         '`KhiopsEncoder(n_features=0, n_trees=0, n_text_features=0, transform_type_categorical="part_id", '
-        "n_feature_parts=m)`; it takes no more groups than the rows support",
+        "n_feature_parts=m)`; it makes no more groups than the rows support",
         "khiops",
         has_programs=True,
     ),
     "kmeans1d": Peer(
         of_rates(kmeans),
-        "`kmeans1d.cluster(rates, m)`, a rate per value; it takes no weights, and may part equal rates",
+        "`kmeans1d.cluster(rates, m)`, a rate per value; it takes no weights, and may split equal rates",
         "kmeans1d",
     ),
     "ckwrap, weighted": Peer(
@@ -402,19 +402,19 @@ PEERS: Mapping[str, Peer] = {
     ),
     "selection as in TensorFlow Transform, re-implemented": Peer(
         folded(method="selection"),
-        'its formula in `vf.fit(..., method="selection")`: values by their own information, the rest in one',
+        'its formula in `vf.fit(..., method="selection")`: values by their information, the rest in one group',
         "vocabfold",
         kind="str",
     ),
     "category_encoders TargetEncoder, quantiles": Peer(
         other_target,
-        f"the encoder of that package that is used most; its numbers {_QUANTILES}",
+        f"the package's most popular encoder; its numbers {_QUANTILES}",
         "category_encoders",
         kind="str",
     ),
     "category_encoders CountEncoder": Peer(
         count_encoder,
-        "the one of that package that groups: values by their count, all but the most frequent together",
+        "the package's encoder that groups: values by their count, all but the most frequent together",
         "category_encoders",
     ),
     "hashing with pandas": Peer(hashing, "`pandas.util.hash_array(values) % m`", "pandas"),

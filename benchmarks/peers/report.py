@@ -23,35 +23,35 @@ PAGE = README.parent / "docs" / "results.md"
 _NEAR = (26, 14)  # pixels, within which points share a label
 _SMALL: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "fontsize": 8}
 _INTRODUCTION = f"""
-All peers group the values of the same training rows into at most m groups, and all groups are judged by the
-same function. Tables are sorted by what is lost. Ratios are to `{EXACT}`, the optimum; above 1 is worse.
+All peers group the values of the same training rows into at most m groups, and the same function judges all
+groups. The tables are sorted by loss. Ratios are relative to `{EXACT}`, the optimum; above 1 is worse.
 
-- groups: how many the training rows really have, in all columns together
-- share lost: of the information that the values have about the label in the training rows, I(X;C), the part
-  that their groups do not have. Much of I(X;C) is chance where values have few rows, so a small loss is good
-  compression, and no promise for new rows
+- groups: how many groups the training rows really have, in all columns together
+- share lost: the part of I(X;C), the information of the values about the label in the training rows, that the
+  groups do not keep. If values have few rows, much of I(X;C) is chance, so a small loss means good
+  compression and promises nothing for new rows
 - held-out gain: mean log-loss of the overall rate minus that of the rate of a row's group (of its training
   rows, and one row at the overall rate), on rows that nobody was fitted on, in nats per row, summed over the
-  columns; values never seen are in the group that the peer gives them. Below 0: worse than knowing nothing
-- held-out information: I(Z;C) of groups and label in those rows, in nats; it does not need the rates to hold,
-  and grows by chance with the number of groups
-- fit, transform: seconds, of the quickest of the repeats; transform is of the training rows, and empty where
+  columns; unseen values are in the group that the peer gives them. Below 0: worse than the overall rate
+- held-out information: I(Z;C) of groups and label in those rows, in nats; it does not require that the rates
+  generalise, and grows by chance with the number of groups
+- fit, transform: seconds of the fastest repeat; transform is of the training rows, and empty where
   one call does both. Counting the values is part of the fit. Everything ran on one core, after a warm-up with
-  some rows; what that has not compiled is in the slowest
+  some rows; what the warm-up did not compile is in the slowest repeat
 - memory: how far the peak of the process rose above what it held before the fit, the rows included; with the
   programs that it started
-- text: the values as pandas' own text (str) or as Python objects (object): what each was quicker with when it
-  was tried before the run
+- text: the values as pandas' own text (str) or as Python objects (object): whichever was faster for this peer
+  when tried before the run
 
-`{MODEL}` and the encoder out of fold do not try to keep the information of the training rows: its chance
-part is what they avoid, and the held-out gain is their measure.
+`{MODEL}` and the encoder out of fold do not try to keep the information of the training rows: they avoid its
+chance part, and the held-out gain is their measure.
 """
 
 
 def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> None:
     """Write the tables of all workloads that were run, and the plots of one."""
     texts = [
-        "# vocabfold next to what people use today\n",
+        "# vocabfold compared with what people use today\n",
         *(f"- {fact['fact']}: {fact['is']}" for fact in about),
     ]
     texts += [_INTRODUCTION, "## How each is called\n", _calls(rows)]
@@ -175,7 +175,7 @@ def draw(folder: Path, rows: Sequence[Row]) -> list[str]:
             "share of information lost, training rows",
             "What groups lose, and how long it takes",
         ),
-        "gain": ("gain", "held-out gain in nats per row", f"On new rows, {best['peer']} gains most"),
+        "gain": ("gain", "held-out gain in nats per row", f"On new rows, {best['peer']} has the largest gain"),
     }
     for name, (field, label, title) in texts.items():
         figure, (panel,) = plots.canvas(width=9, height=4.2)

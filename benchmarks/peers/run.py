@@ -1,4 +1,4 @@
-"""vocabfold next to what people use today: what groups tell, on the rows they were fitted on and on others.
+"""vocabfold compared with what people use today: the information of groups, on the rows at fit and on others.
 
     python -m benchmarks.peers.run [--data FOLDER]    all workloads; stopped, it goes on where it was
     python -m benchmarks.peers.run --small            two small workloads in seconds, only printed
@@ -48,7 +48,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 
 def measured(train: Groups, test: Groups, rows: Rows) -> Row:
-    """Describe the groups of the rows by what they tell, summed over the columns; the same for all peers."""
+    """Measure the groups of the rows, summed over the columns; the same for all peers."""
     kept = kept_on_test = gain = 0.0
     n_groups = 0
     label = rows.labels, rows.test[LABEL].to_numpy()

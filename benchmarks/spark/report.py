@@ -32,7 +32,7 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
         "",
         table(rows, _CELLS),
         *(f"Count and fit take {ratio(rows, rival):.2f} times as long as {rival}.\n" for rival in (ONE, EACH)),
-        f"Said meanwhile: {step(rows, COUNT)['said']}.",
+        f"Logged meanwhile: {step(rows, COUNT)['said']}.",
     ]
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
 
@@ -54,17 +54,17 @@ def headlines(rows: Sequence[Row]) -> str:
                 f"{first['rows'] / 1e6:.0f} million rows x 26 columns",
                 f"{first['seconds']:.0f} s",
             ),
-            (f"against {ONE}, nothing kept", f"{ratio(rows, ONE):.2f} times as long"),
-            (f"against {EACH}, nothing kept", f"{ratio(rows, EACH):.2f} times as long"),
-            ("its jobs, and what they shuffled", f"{first['jobs']}, {first['shuffled_mb']:,.0f} MB"),
-            ("what came to the driver", f"{first['collected_mb']:.1f} MB"),
+            (f"relative to {ONE}, nothing kept", f"{ratio(rows, ONE):.2f} times as long"),
+            (f"relative to {EACH}, nothing kept", f"{ratio(rows, EACH):.2f} times as long"),
+            ("jobs, and data that they shuffled", f"{first['jobs']}, {first['shuffled_mb']:,.0f} MB"),
+            ("data that came to the driver", f"{first['collected_mb']:.1f} MB"),
             (
-                "what the driver itself took: prior, order, solver, numbering",
+                "time of the driver itself: prior, order, solver, numbering",
                 f"{first['driver_seconds']:.1f} s, {100 * first['driver_seconds'] / first['seconds']:.1f} %",
             ),
             ("peak memory of the driver's Python", f"{first['peak_mb']:,.0f} MB"),
             (
-                "fit again, on counts that are there",
+                "fit again, on existing counts",
                 f"{step(rows, 'fit again, the counts are kept')['seconds']:.1f} s",
             ),
             ("fit for a model", f"{step(rows, 'fit for a model')['seconds']:.1f} s"),

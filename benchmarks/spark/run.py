@@ -35,7 +35,7 @@ BUDGET, SHARDS = 10_000, 16
 
 @contextmanager
 def session(memory: str) -> Iterator[tuple[Any, Callable[[], dict[str, Row]]]]:
-    """Yield a session, and what tells of each job group its jobs, and the bytes it shuffled and collected."""
+    """Yield a session, and a function that returns jobs, shuffled and collected bytes of each job group."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
@@ -61,7 +61,7 @@ def session(memory: str) -> Iterator[tuple[Any, Callable[[], dict[str, Row]]]]:
 
 
 def _events(spark: Any, folder: Path) -> dict[str, Row]:
-    """Return what the event log tells of each job group; the session ends here."""
+    """Return what the event log says of each job group; the session ends here."""
     spark.stop()
     groups: dict[int, str] = {}
     found: dict[str, Row] = defaultdict(lambda: {"jobs": 0, "shuffled_mb": 0.0, "collected_mb": 0.0})

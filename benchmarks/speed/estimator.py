@@ -56,7 +56,7 @@ def numbered(n_rows: int, n_unseen: float, seed: int) -> tuple[pd.DataFrame, Any
 
 
 def log_odds(encoder: Any, encoded: Any) -> Any:
-    """Return what a column tells of each row: by the rates of TargetEncoder, or by those of our ids."""
+    """Return the log-odds of each row and column: by the rates of TargetEncoder, or by those of our ids."""
     rates = encoded
     if isinstance(encoder, vf.VocabularyCompressor):
         columns = encoder.codebook_.columns.values()
@@ -73,7 +73,7 @@ def n_learnt(encoder: Any) -> Row:
 
 
 def n_unseen(encoder: Any, encoded: Any) -> Row:
-    """Return how many values an encoder did not know; TargetEncoder does not tell."""
+    """Return how many values an encoder did not know; TargetEncoder does not say."""
     if isinstance(encoder, TargetEncoder):
         return {}
     sizes = np.array(list(encoder.sizes_.values())) if isinstance(encoder, vf.VocabularyCompressor) else 0
@@ -133,7 +133,7 @@ def headlines(rows: Sequence[Row]) -> str:
 
     one = max(row["seconds"] for row in rows if (row["step"], row["method"]) == ("one row", OURS))
     lines = [
-        (f"`{rival}.{step}`, against ours", spread(step, rival))
+        (f"`{rival}.{step}`, relative to ours", spread(step, rival))
         for step, rival in (
             ("fit", TARGET),
             ("fit_transform", TARGET),
@@ -142,7 +142,7 @@ def headlines(rows: Sequence[Row]) -> str:
         )
     ]
     first = spread("transform", ORDINAL, FIRST)
-    lines.append((f"`{ORDINAL}.transform`, against our first one, which loads the codebook", first))
+    lines.append((f"`{ORDINAL}.transform`, relative to our first one, which loads the codebook", first))
     for step in ("fit", "transform", "fit_transform"):
         memory = {
             row["method"]: row["extra_mb"] for row in rows if (row["step"], row["values"]) == (step, "text")
@@ -150,11 +150,11 @@ def headlines(rows: Sequence[Row]) -> str:
         rival = ORDINAL if step == "transform" else TARGET
         lines.append(
             (
-                f"memory of `{step}` beyond the frame, text",
+                f"memory of `{step}` on top of the frame, text",
                 f"{memory[OURS]:,.0f} MB; {rival} {memory[rival]:,.0f} MB",
             )
         )
-    return figures([*lines, ("`transform` of a frame of one row, at most", f"{one * 1000:.1f} ms")])
+    return figures([*lines, ("`transform` of a frame with one row, at most", f"{one * 1000:.1f} ms")])
 
 
 _CELLS: dict[str, Cell] = {

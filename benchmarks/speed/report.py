@@ -49,7 +49,7 @@ def headlines(rows: Sequence[Row]) -> str:
         ("the same into 65,536 ids", f"{find('size', size=65_536)['seconds']:.2f} s"),
         ("growth of the time from 10,000 to 10 million rates", f"exponent {_slope(growth, 256):.2f}"),
         ("scikit-learn's entropy tree on the same counts, 256 leaves", against("scikit-learn tree")),
-        ("the same tree, its rows sorted for it", against("scikit-learn tree, rows sorted for it")),
+        ("the same tree, on sorted rows", against("scikit-learn tree, rows sorted for it")),
         ("kmeans1d on the rates (it takes no weights), 256 clusters", against("kmeans1d")),
         (
             f"26 columns, {criteo['n_values']:,} values into {criteo['size']:,} ids",
@@ -57,11 +57,11 @@ def headlines(rows: Sequence[Row]) -> str:
         ),
         (
             f"the slowest of {len(budgets)} budgets from {min(budgets):,} to {max(budgets):,}",
-            f"{worst['seconds']:.2f} s, {worst['extra_mb']:,.0f} MB beyond the counts",
+            f"{worst['seconds']:.2f} s, {worst['extra_mb']:,.0f} MB on top of the counts",
         ),
         (
             "`import vocabfold`",
-            f"{find('start', method='import vocabfold')['seconds']:.2f} s with Python's own start",
+            f"{find('start', method='import vocabfold')['seconds']:.2f} s, including the start of Python",
         ),
         ("a fold in a new process", f"{find('start', method='fold in a new process')['seconds']:.2f} s"),
         (
@@ -95,7 +95,7 @@ TABLES: dict[str, tuple[str, dict[str, Cell]]] = {
 
 
 def _remarks(part: str, rows: Sequence[Row]) -> list[str]:
-    """Say what the table shows: ratios and exponents."""
+    """State what the table shows: ratios and exponents."""
     if part == "growth":
         return [
             f"Growth exponent in the number of rates at {size:,} ids: {_slope(rows, size):.2f}.\n"
@@ -137,7 +137,7 @@ def _plot(folder: Path, rows: Sequence[Row]) -> None:
     axes.set_xticks(budgets, [f"{budget:,}" for budget in budgets], rotation=45)
     axes.minorticks_off()
     lossless = max(row["size"] for row in rows)
-    axes.set_xlabel(f"ids in all (nothing is lost from {lossless:,} on, the number of distinct rates)")
+    axes.set_xlabel(f"ids in total (nothing is lost from {lossless:,} on, the number of distinct rates)")
     axes.set_ylabel("share of information lost")
     seconds = max(row["seconds"] for row in rows)
     n_values = rows[0]["n_values"] / 1e6

@@ -49,7 +49,7 @@ def headlines(rows: Sequence[Row]) -> str:
                 f"{ours['seconds']:.1f} s, peak memory {ours['peak_mb'] / 1000:.2f} GB",
             ),
             (
-                "the same, against DuckDB's 26 joins, which lose the order",
+                "the same, relative to DuckDB's 26 joins, which lose the order",
                 f"{_file_ratio(rows):.2f} times as long",
             ),
             *(

@@ -1,16 +1,16 @@
 """Wrong answers: folds against the definition, and the laws of the tests with far more examples.
 
-More than ten thousand random tables of counts of every awkward kind: ties, zeros, one class, copies, mirror
-images, proportional counts, rates that differ in their last digit, counts up to 10^12, totals of 2^53. Each
-is folded by `exact` and by `dynamic`, at sizes inside and at the ends of what is possible, and asked for its
-curve; several columns are folded within one budget. The judge is `tests/support/reference.py`: the programme
-as defined, with 60 digits, and all splits of a budget. What is compared is the objective, computed by the judge
-from the ids that came back, never cuts. `largest` is the largest difference found, as a share of I(X;C);
-above 1e-12 it is a failure, and so are a `gap` above 1e-12 nats, another size than the one asked for, an id
-out of range, and ids that do not rise with the rate.
+More than ten thousand random tables of counts are awkward on purpose: ties, zeros, one class, copies, mirror
+images, proportional counts, rates that differ in their last digit, counts up to 10^12, totals of 2^53. `exact`
+and `dynamic` fold each of them at sizes inside and at the ends of the possible range, and compute its curve;
+several columns are folded within one budget. The judge is `tests/support/reference.py`: the dynamic programme
+as defined, with 60 digits, and all splits of a budget. It compares the objective, which it computes from the
+returned ids, never the cuts. `largest` is the largest difference found, as a share of I(X;C). A difference
+above 1e-12 is a failure, and so are a `gap` above 1e-12 nats, a size other than the requested one, an id out of
+range, and ids that do not rise with the rate.
 
-The laws are the tests of `tests/` for which hypothesis looks for counterexamples: those of the numeric core run
-with so many times their own examples that there are 100,000 in all.
+The laws are the tests in `tests/` for which hypothesis searches counterexamples. Those of the numeric core run
+with enough times their own number of examples to reach 100,000 in total.
 """
 
 import os
@@ -69,7 +69,7 @@ def proportional(rng: random.Random) -> Pairs:
 
 
 def near_rates(rng: random.Random) -> Pairs:
-    """Return rates that differ in their last digit, or beyond what a double tells."""
+    """Return rates that differ in their last digit, or beyond the precision of a double."""
     scale = rng.choice((10**4, 10**8, 10**12, 2**48))
     neg, pos = rng.randint(scale // 2, scale), rng.randint(scale // 2, scale)
     pairs = [(neg + rng.randint(-2, 2), pos + rng.randint(-2, 2)) for _ in range(rng.randint(2, 10))]

@@ -1,18 +1,18 @@
 """Damaged and hostile artefacts: mutated codebooks and counts are loaded and used.
 
-    damage    every single bit of every file flipped, every file cut off at every byte, files that the header
-              lists swapped, missing, doubled, grown: all must be refused. Nobody has signed for these.
-    lies      what somebody makes who knows the format and signs for it: any field of the header replaced by
-              something absurd, bytes of Parquet files changed at random. These must be refused, or be of use:
-              ids within their range, and no other exception than ours.
+    damage    every single bit of every file flipped, every file truncated at every byte, files that the header
+              lists swapped, missing, doubled, grown. All must be refused; the checksums do not match.
+    lies      files by somebody who knows the format and computes valid checksums: any field of the header
+              replaced by something absurd, random bytes of Parquet files changed. They must be refused, or be
+              usable: ids within their range, and no exception other than ours.
     tricks    names that lead out of the folder, links, pipes, devices, deep and wide JSON, compressed pages and
-              encodings that unpack to hundreds of megabytes, footers that lie about sizes: all must be refused.
+              encodings that unpack to hundreds of megabytes, footers that lie about sizes. All must be refused.
 
-Everything runs in processes of their own, so that a crash is noticed, and one that hangs for a minute is ended;
-the mutants after it are still tried. An audit hook finds code that is compiled or run, processes, sockets, and
-files opened outside of the folder. What C++ does, it does not see; where strace is installed, the tricks are
-tried under it once more. The figures: refused, used, failed, the longest time of the processor for one, and by
-how many megabytes the memory of the process grew at most.
+Everything runs in separate processes. A crash is noticed, a process that hangs for a minute is ended, and the
+remaining mutants are still tried. An audit hook detects code that is compiled or run, processes, sockets, and
+files opened outside of the folder. It does not see what C++ does; where strace is installed, the tricks run
+under it once more. The figures are the numbers refused, used and failed, the longest processor time of one
+mutant, and the largest growth of the process's memory in megabytes.
 """
 
 import json
@@ -76,8 +76,8 @@ def run(small: bool) -> Iterator[Row]:
             "decompression bombs": partial(bombs, small=small),
         }
         lies: dict[str, Make] = {
-            "lies in the header, signed for": partial(header_lies, n=n),
-            "bytes of Parquet, signed for": partial(parquet_lies, n=n),
+            "lies in the header, valid checksums": partial(header_lies, n=n),
+            "bytes of Parquet, valid checksums": partial(parquet_lies, n=n),
         }
         for what, make in (refused | lies).items():
             if harness.is_wanted(what):
@@ -223,7 +223,7 @@ def _reset_peak() -> float:
 
 
 def _under_strace(originals: list[Path], what: str) -> Row:
-    """Try the tricks in one process, while the system tells what is opened and changed, whoever does it."""
+    """Try the tricks in one process, while the system reports all that any code opens and changes."""
     if shutil.which("strace") is None:
         return {"what": what, "not_run": "strace is not installed"}
     root = originals[0].parent / "traced"

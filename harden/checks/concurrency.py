@@ -1,21 +1,21 @@
 """Many threads, forks and processes at once: every answer must be the one that a single thread gets alone.
 
-What is tried, row by row:
+The rows:
 
 - `threads`: 16 threads look values up in one shared codebook (frames, files, `ids`, `row`, members, digest,
-  pickle), all beginning at once with nothing in memory, while others count, fit, save, evaluate and compare.
-- `first use`: new processes in which 16 threads import and compile everything for the first time, together.
-- `empty cache`: processes that compile all kernels at once into one empty folder, and one that uses them later.
-- `fork`, `spawn`: a codebook and counts of the parent, used in children; also children that are forked while
-  other threads compile, count, fit and save, and that run what is registered for the end of a process:
-  temporary folders of the parent must survive them.
-- `writers`: 2 and 8 of them, threads and processes, on one folder or one file, which may be new. At least one
-  wins, the others are told so or come later, and what is there in the end is whole, and of one of them.
+  pickle). All start at once with nothing in memory, while others count, fit, save, evaluate and compare.
+- `first use`: 16 threads in new processes import and compile everything for the first time, together.
+- `empty cache`: processes compile all kernels at once into one empty folder, and another uses them later.
+- `fork`, `spawn`: children use a codebook and counts of the parent. Other children are forked while
+  other threads compile, count, fit and save, and run what is registered for the end of a process;
+  temporary folders of the parent must survive that.
+- `writers`: 2 and 8 writers, threads and processes, on one folder or one file, which may be new. At least one
+  wins, the others get an error or come later, and the final content is complete and by one of them.
 - `readers`: they load in a loop while a writer replaces the folder in a loop; every codebook is one of the two.
-- `scikit-learn`: cross-validation in processes and in threads, and one lazy compressor that threads share.
-- `terminal`: threads with bars of progress and warnings: each warning arrives once, and nothing is left behind.
+- `scikit-learn`: cross-validation in processes and in threads, and one lazy compressor shared by threads.
+- `terminal`: threads with progress bars and warnings. Each warning arrives once, and nothing is left behind.
 
-`tried` counts answers; `failed` those that were wrong, raised something, or did not come at all.
+`tried` counts answers; `failed` counts those that were wrong, raised an exception, or did not come.
 """
 
 import os

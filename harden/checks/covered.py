@@ -1,10 +1,10 @@
 """Which lines and branches of the package its tests reach, with the compiler off so that kernels count as well.
 
-The tests that `make test` runs are run in two processes, those on Spark in the second one; processes that they
-start are measured too. The examples of the documents are left out, as some take minutes without the compiler.
-A row per module says how many percent of its lines and branches were reached and which were not (`12->15` is a
-jump that never happened); the last row is about all of them, and fails below 95 %. docs/reliability.md shows
-modules below that, and the log all.
+The tests of `make test` run in two processes, those on Spark in the second one; processes that they
+start are measured, too. The examples of the documents are left out, because some take minutes without the
+compiler. A row per module shows the percentage of lines and branches that were reached, and which were not
+(`12->15` is a jump that never happened). The last row covers all modules, and fails below 95 %.
+docs/reliability.md shows modules below that, the log shows all.
 """
 
 import importlib.util

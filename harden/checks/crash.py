@@ -1,14 +1,14 @@
 """Crash while saving: processes are killed, disks are full, and writes fail, while something is saved.
 
-Killed: kill -9 at moments that are spread over the whole task, 200 for each. The place must hold the old
-content or the new one (a new place: nothing or the new one). Then the task is done once more, which must
-succeed, and nothing may be left in the place, beside it, or among the temporary files. `before`, `within` and
-`after` tell at how many of the kills nothing had been written yet, something unfinished lay about, and the new
+Killed: kill -9 at 200 moments spread over the whole task. The target must contain the old
+content or the new one (a new target: nothing or the new one). Then the task runs once more and must
+succeed, and nothing may be left in the target, beside it, or among the temporary files. `before`, `within` and
+`after` count the kills at which nothing had been written yet, something unfinished existed, and the new
 content was there.
 
-Disk full: the place, or the temporary files, are on a disk of a few megabytes with less and less room. Failing
-writes: see `harden/lib/crash/injection.py`. In both, a command ends with one sentence, exit code 2 and the old
-content, or with the new one, and leaves nothing else; `refused` tells how often it was the first.
+Disk full: the target, or the temporary files, are on a disk of a few megabytes with less and less room. Failing
+writes: see `harden/lib/crash/injection.py`. In both cases a command ends with one sentence, exit code 2 and the
+old content, or with the new content, and leaves nothing else. `refused` counts the first outcome.
 """
 
 import os

@@ -1,14 +1,14 @@
-"""Determinism: the same rows, the same codebook, whatever happens on the way.
+"""Determinism: the same rows make the same codebook, whatever happens on the way.
 
 The same rows are given fifty times in another order and form: as pandas, polars, Arrow, CSV, Parquet or a
-relation of DuckDB; in other chunks (record batches, row groups, files), with other numbers of threads and other
-memory limits; as shards that are counted apart, saved, loaded and added in any order; in fresh processes with
-another PYTHONHASHSEED; and, five times, as each takes a minute, on Spark. They are fitted in settings of either
-aim, with and without weights and folds.
+DuckDB relation; in other chunks (record batches, row groups, files), with other numbers of threads and other
+memory limits; as shards that are counted separately, saved, loaded and added in any order; in new processes
+with another PYTHONHASHSEED; and, five times, because each takes a minute, on Spark. They are fitted in settings
+of either aim, with and without weights and folds.
 
-`digests` is the largest number of different results that a setting has, digest and figures: 1 if nothing shows.
-`files` is the same for the bytes of the folders that are saved, of counts and codebook; on Spark, whose workers
-write files of their own, the results alone have to be the same. A repeat that differs from the result of an
+`digests` is the largest number of different results of a setting, digest and figures: 1 if all agree.
+`files` is the same for the bytes of the saved folders of counts and codebook. On Spark, whose workers
+write files of their own, only the results have to agree. A repeat that differs from the result of an
 Arrow table in one piece is a failure.
 """
 

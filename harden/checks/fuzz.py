@@ -1,15 +1,15 @@
-"""No traceback reaches a user, nothing hangs, nothing crashes: bytes by chance through every parser.
+"""No traceback reaches a user, nothing hangs, nothing crashes: random bytes go through every parser.
 
 Targets (`harden/lib/fuzz/`): the command line with odd words and files; CSV, TSV, JSON lines and Criteo's
-layout; damaged Parquet files; saved codebooks and counts that were changed and signed again; the words of
-options. Each runs in a process of its own, which is watched. A `failed` input is a `traceback` (any
-exception but our own, a message of several lines, an exit code beyond 2, control characters on a terminal),
-a `hang` (more than ten seconds of the processor or a minute in all, and again so in a new process) or a
-`crash` (the end of the process). Such inputs are kept in `build/fuzz`.
+layout; damaged Parquet files; saved codebooks and counts that were changed and given valid checksums; the words
+of options. Each target runs in a process of its own, which is watched. A `failed` input causes a `traceback`
+(any exception other than ours, a message of several lines, an exit code beyond 2, control characters on a
+terminal), a `hang` (more than ten seconds of processor time or a minute in total, and again so in a new
+process) or a `crash` (the end of the process). `build/fuzz` keeps such inputs.
 
 atheris drives the targets by coverage where it is installed; otherwise seeded mutations of the same inputs
-do. At full size the targets share an hour (or FUZZ_SECONDS each). A row says how many inputs were tried,
-how many were taken (`done`) and how many were refused in one sentence (`refused`).
+do. At full size the targets share an hour (or get FUZZ_SECONDS each). A row says how many inputs were tried,
+how many succeeded (`done`) and how many were refused in one sentence (`refused`).
 """
 
 import argparse
@@ -35,7 +35,7 @@ from tools.record import Row
 
 SECONDS = 12 * 60  # of each target
 HANG, DEADLOCK = 10.0, 60.0  # seconds of the processor, and of a clock
-NAMES = ["command line", "text files", "Parquet files", "saved folders, signed", "words of options"]
+NAMES = ["command line", "text files", "Parquet files", "saved folders, valid checksums", "words of options"]
 KEPT = Path("build/fuzz").absolute()
 
 _START = 300.0  # seconds for a process to load everything, and to compile

@@ -1,13 +1,13 @@
-"""Hostile names and values through every door: each comes back exactly, or is refused in one sentence.
+"""Hostile names and values at every entry point: each comes back exactly, or is refused in one sentence.
 
 The corpus (`harden/lib/corpus.py`) holds SQL, HTML, control characters, terminal escapes, NUL, lone surrogates,
 unicode in several normal forms, numbers and dates at their limits, texts that look like numbers or like
-nothing, and names that the queries use themselves. A case is one value in one door, or one name in one role
-(feature, label, weight, fold column) in one door: rows are counted, fitted, saved, loaded and encoded
-again, as frames and as files, and compared value by value with a plain `dict`. `refused` cases are those that
-a door cannot hold (`REFUSED`, and lone surrogates): they got an `InputError` of one line from the first step
-that saw them. Any other exception, any other refusal or a later one, and any other value, is a failure. Wide
-tables have their time and memory beside them.
+nothing, and names that the queries use themselves. A case is one value, or one name in one role (feature,
+label, weight, fold column), at one entry point. Rows are counted, fitted, saved, loaded and encoded again, as
+frames and as files, and compared value by value with a plain `dict`. `refused` cases are those that an entry
+point cannot represent (`REFUSED`, and lone surrogates): the first step that sees them raises an `InputError` of
+one line. Any other exception, any other or later refusal, and any other value is a failure. For wide tables,
+the row also has time and memory.
 """
 
 import tempfile

@@ -1,13 +1,13 @@
 """A long run: 24 days of 5 million rows, each counted, merged, refitted, saved and transformed, in one process.
 
 Every day is a file of six columns; two of them have large vocabularies that grow by new values each day. The
-counts of the day are added to the saved ones and saved in their place, a codebook is fitted on all days so far
-and saved, and the day is transformed with it. What must hold: memory stays flat (the resident set at the end of
-a day: the median of the last six, `last_mb`, may be a tenth and 50 MB above that of the six from the fifth on,
-`first_mb`); no temporary files stay; the time of a day grows at most linearly with the values so far (processor
-time, which other processes hardly change: the exponent of a power that is fitted to it); the digest after all
-days is that of counting all files at once. Six columns keep the run within 12 minutes on two cores; the figures
-of every day are in `days.csv` beside the log.
+counts of the day are added to the saved ones and replace them, a codebook is fitted on all days so far
+and saved, and it transforms the day. Memory must stay flat: the resident set at the end of a day, as the median
+of the last six days (`last_mb`), may exceed that of the six days from the fifth on (`first_mb`) by a tenth plus
+50 MB. No temporary files may remain. The time of a day may grow at most linearly with the values so far; it is
+processor time, which other processes hardly change, and the exponent of a power law fitted to it. The digest
+after all days must be that of counting all files at once. Six columns keep the run within 12 minutes on two
+cores. `days.csv` beside the log has the figures of every day.
 """
 
 import gc
@@ -51,7 +51,7 @@ def run(small: bool) -> Iterator[Row]:
     n_days, n_rows = (4, 5_000) if small else (24, 5_000_000)
     before = tempfile.gettempdir()
     with tempfile.TemporaryDirectory(prefix="harden-") as name, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rows that the codebook knows: it was fitted on them on purpose
+        warnings.simplefilter("ignore")  # the codebook was fitted on these rows, on purpose
         folder = Path(name)
         temporary = folder / "temporary"
         temporary.mkdir()
@@ -98,7 +98,7 @@ def _live(folder: Path, day: int, n_rows: int) -> Row:
 
 
 def _resident() -> int:
-    """Return the memory of this process in bytes; 0 where nobody tells."""
+    """Return the memory of this process in bytes; 0 if the system does not say."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 

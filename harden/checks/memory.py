@@ -1,15 +1,15 @@
 """Memory limit: every step on a file ten times larger than the limit, in a process that gets little more.
 
-The process of a step is put into a control group of Linux that kills it if it takes more than `cap_mb`: the
-limit and the 250 MB for Python, libraries and compiled code that the documentation allows for. `own_mb` is the
-most that it had for itself alone; `resident_mb` adds pages of libraries and other files that it had mapped,
-which the system shares and takes back, so that it may be above the cap. Where there are no groups, `own_mb`
-is compared with the cap. In one file most values are distinct, and the limit is the smallest allowed; in the
-other, values have 1 KB. `values` is how many the codebook has: "for a model", those of one column that are not
-rare, and they fit; all values do not. Each step must end well, or where the limit is known to be too small
-(`refused`), with one sentence and exit code 2; and no temporary files or unfinished results may be left.
+Each step runs in a Linux control group that kills it if it takes more than `cap_mb`: the limit plus the 250 MB
+for Python, libraries and compiled code that the documentation allows. `own_mb` is the most that the process had
+for itself alone. `resident_mb` adds mapped pages of libraries and other files, which the system shares and
+takes back, so it may exceed the cap. Where there are no control groups, `own_mb` is compared with the cap. In
+one file most values are distinct, and the limit is the smallest allowed; in the other, values have 1 KB.
+`values` is the size of the codebook: "for a model" has the values of one column that are not rare, which fit;
+all values do not fit. Each step must succeed, or, where the limit is known to be too small (`refused`), end
+with one sentence and exit code 2. No temporary files or unfinished results may remain.
 
-The last row is a step without a limit in a group: it must go by the memory of the group, not of the machine.
+The last row is a step without a limit in a group: it must respect the memory of the group, not of the machine.
 """
 
 import os
@@ -136,7 +136,7 @@ def _n_values(book: Path) -> int:
 
 
 def _judged(folder: Path, words: str, cap: int, *, is_refused: bool = False) -> Row:
-    """Run a command within a cap, and tell whether it ended as it should."""
+    """Run a command within a cap, and say whether it ended as it should."""
     start, before = time.perf_counter(), set(os.listdir(folder))
     code, said, own, resident = _run(folder, words, cap)
     result = set() if is_refused else {words.split(" -o ")[1].split()[0]}

@@ -1,14 +1,14 @@
 """How many small changes of the code the tests notice: mutants of four modules, made by cosmic-ray.
 
-The operators of cosmic-ray are applied wherever they can be (`+` becomes `-`, `<` becomes `<=`, 1 becomes 2, a
-condition is negated, a loop runs no turn, ...). Of the many of one kind for one place, such as the eleven
-others for a `+`, three are drawn. A change of nothing but an annotation is no mutant, nor is code that Python
-itself warns of. Each mutant gets a process of its own, forked from one that has loaded all libraries, and the
-tests of its module run there, without the compiler of kernels, until one of them fails: the mutant is killed.
+The operators of cosmic-ray are applied wherever possible (`+` becomes `-`, `<` becomes `<=`, 1 becomes 2, a
+condition is negated, a loop has no iteration, ...). If there are many of one kind for one place, such as the
+eleven alternatives to a `+`, three are drawn. A change of an annotation alone is no mutant, nor is code that
+Python itself warns of. Each mutant gets a process of its own, forked from one that has loaded all libraries. It
+runs the tests of its module, without the compiler of kernels, until one of them fails: the mutant is killed.
 Too much time or memory kills it as well.
 
-`score` is the percentage of mutants that are killed; a module fails below 85. Mutants that no test can kill, as
-they do the same by other means, count as survivors. All survivors are listed.
+`score` is the percentage of killed mutants; a module fails below 85. Mutants that no test can kill, because
+they do the same by other means, count as survivors. The log lists all survivors.
 """
 
 import ast
@@ -39,7 +39,7 @@ SMALL_MUTANTS = 6
 SMALL_TARGET = 50.0  # so few are no measure: that most of them are killed shows that all this works
 MEMORY = 12 << 30  # bytes of addresses: a mutant may ask for any amount
 
-# For each module the tests that can tell, without those that take long or start processes.
+# For each module the tests that can kill mutants, without those that take long or start processes.
 TESTS = {
     "folding/curve": ["tests/folding/test_curve.py"],
     "folding/allocation": [

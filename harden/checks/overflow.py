@@ -1,12 +1,12 @@
 """Overflow and rounding: totals, sums and weights up to what is counted exactly, and just beyond.
 
-Every way numbers come in: bare counts, shards that are added, weights of every size and type, options that are
-absurdly large. The judge counts with Python's integers and fractions, which have no limits, and computes
-informations with 60 digits. Each answer must be right, or refused with `InputError`; all else is a failure:
-another number, another exception, a warning of numpy, or a refusal of what the documentation allows. Counts are
-compared exactly. Informations may be 1e-12 of I(X;C) off up to 2^52 units, where they are exact, and beyond,
-where `fit` rounds units off as it says, 1e-13 nats more. `refused` says how often that was the answer;
-a case may ask several times.
+Numbers enter in every possible way: bare counts, shards that are added, weights of every size and type, options
+that are absurdly large. The judge counts with Python's integers and fractions, which have no limits, and
+computes information with 60 digits. Each answer must be right, or refused with `InputError`. Everything else is
+a failure: another number, another exception, a numpy warning, or a refusal of what the documentation allows.
+Counts are compared exactly. Information may be off by 1e-12 of I(X;C) up to 2^52 units, which are exact;
+beyond, where `fit` rounds units as documented, by another 1e-13 nats. `refused` counts refusals; a case may ask
+several times.
 """
 
 import math

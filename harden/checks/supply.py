@@ -1,19 +1,19 @@
 """What users install: the wheel and the sdist, with the oldest and the newest packages that they allow.
 
-What is tried, row by row:
+The rows:
 
-- `archives`: wheel and sdist are built twice; the same source gives the same bytes, and the sdist alone gives
-  the same wheel. The wheel holds every module, `py.typed` and the page's files, and nothing else.
+- `archives`: wheel and sdist are built twice. The same source gives the same bytes, and the sdist alone gives
+  the same wheel. The wheel contains every module, `py.typed` and the page's files, and nothing else.
 - `install`: each is installed into an empty environment, in which the first example of the README, the demo and
   the command line run, and `import vocabfold` loads nothing heavy.
 - `lowest`: an environment with exactly the lowest version of every direct dependency that pyproject.toml
-  allows; `newest` and `pre-releases`: with whatever is newest today. `pip check` is content, and the tests that
-  lean on dependencies pass, on the installed wheel.
-- `python`: the same with other interpreters that pyproject.toml allows, if they are here.
+  allows; `newest` and `pre-releases`: with today's newest versions. `pip check` passes, and so do the tests
+  that depend on other packages, on the installed wheel.
+- `python`: the same with other interpreters that pyproject.toml allows, if the machine has them.
 - `audit`: known vulnerabilities of the newest packages.
 
-Spark has a row of its own. Left out of the extra `test` are the browser, the linters and LightGBM, which nobody
-gets with vocabfold. `tried` counts files, commands or tests.
+Spark has a row of its own. The browser, the linters and LightGBM, which are part of the extra `test`, are left
+out, because nobody gets them with vocabfold. `tried` counts files, commands or tests.
 """
 
 import json

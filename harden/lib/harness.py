@@ -1,14 +1,13 @@
-"""What every check in `harden/checks/` shares: it prints its rows, keeps them, and fails if anything failed.
+"""What all checks in `harden/checks/` share: print the rows, keep them, and exit with 1 if anything failed.
 
 A check is a module with a function `run(small)` that yields rows. Each row says `what` was tried, how often
-(`tried`), how often it `failed`, and beside these whatever figures belong to it. A row that could not
-be run here has `not_run` with the reason instead. The log and the rows of the last run at full size are kept in
-`harden/runs/<check>/`, row by row, so that a run that is stopped keeps what it found; `python -m harden.report`
-makes the tables of docs/reliability.md from them.
+(`tried`), how often it `failed`, and has any further figures beside these. A row that could not be run here has
+the reason in `not_run` instead. `harden/runs/<check>/` keeps the log and the rows of the last run at full size,
+row by row, so that an interrupted run keeps what it found. `python -m harden.report` makes the tables of
+docs/reliability.md from them.
 
-Some checks take an hour, and some of their rows are repeated alone with `--only`, after what they found was
-mended. The others stay in the log with the date and the commit of their run; checks that ask `is_wanted` do
-not even run them.
+Some checks take an hour. After a fix, `--only` repeats just the rows that showed the problem. The others stay
+in the log with the date and the commit of their run; checks that ask `is_wanted` do not even run them.
 """
 
 import argparse
@@ -27,16 +26,23 @@ PACKAGES = ["vocabfold", "numpy", "numba", "scipy", "duckdb", "pyarrow"]
 
 Check = Callable[[bool], Iterator[Row]]
 
+# Rows of the runs that are kept, where they are called otherwise today.
+_RENAMED = {
+    "lies in the header, signed for": "lies in the header, valid checksums",
+    "bytes of Parquet, signed for": "bytes of Parquet, valid checksums",
+    "saved folders, signed": "saved folders, valid checksums",
+}
+
 _only: list[str] = []
 
 
 def is_wanted(what: str) -> bool:
-    """Tell whether a row is to be run: all are, but with `--only`."""
+    """Say whether to run a row: every row, unless `--only` chooses some."""
     return not _only or what.startswith(tuple(_only))
 
 
 def main(name: str, doc: str | None, run: Check) -> None:
-    """Run a check, and end with 1 if anything failed; at full size, keep its log and rows."""
+    """Run a check, and exit with 1 if anything failed; at full size, keep its log and rows."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="in seconds, and keep nothing")
     parser.add_argument(
@@ -44,7 +50,7 @@ def main(name: str, doc: str | None, run: Check) -> None:
         action="append",
         default=[],
         metavar="WHAT",
-        help="run rows that begin so, and keep the others",
+        help="run only the rows whose names start like this, and keep the others",
     )
     options = parser.parse_args()
     _only[:] = options.only
@@ -64,14 +70,18 @@ def main(name: str, doc: str | None, run: Check) -> None:
 
 
 def kept(folder: Path) -> tuple[dict[str, str], list[Row]]:
-    """Return what is known about the last run, and its rows, each with its date and commit."""
+    """Return the facts of the last run, and its rows, each with its date and commit."""
     about = {row["fact"]: row["is"] for row in read_csv(folder / "about.csv", texts=["is"])}
     rows = read_csv(folder / "raw.csv", texts=["commit"])  # 54e4513 is no number
-    return about, [row | {fact: row.get(fact, about[fact]) for fact in OF_A_ROW} for row in rows]
+    return about, [_named(row) | {fact: row.get(fact, about[fact]) for fact in OF_A_ROW} for row in rows]
+
+
+def _named(row: Row) -> Row:
+    return row | {"what": _RENAMED.get(row["what"], row["what"])}
 
 
 def _in_places(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
-    """Return the rows of the run before, with the new ones in their places."""
+    """Return the rows of the previous run, with the new ones in their places."""
     new = {row["what"]: row for row in rows}
     old = [new.pop(row["what"], row) for row in before]
     return [*old, *new.values()]

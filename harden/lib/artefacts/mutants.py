@@ -76,7 +76,7 @@ def swaps(folder: Path) -> Iterator[Mutant]:
 
 
 def header_lies(folder: Path, n: int) -> Iterator[Mutant]:
-    """Replace up to three nodes of the header by something absurd, or leave them out, and sign for it."""
+    """Replace up to three nodes of the header by something absurd, or leave them out, with a valid checksum."""
     original = _header(folder).read_text(encoding="utf-8")
 
     def lie(place: Path, seed: int) -> None:
@@ -91,7 +91,7 @@ def header_lies(folder: Path, n: int) -> Iterator[Mutant]:
                 parent[key] = parent[key] + generator.choice([1, -1, 0.5, 2**40])
             else:
                 parent[key] = deepcopy(generator.choice(_ABSURD))
-        _sign(place, header)
+        _write_checksummed(place, header)
 
     return (partial(lie, seed=seed) for seed in range(n))
 
@@ -105,7 +105,7 @@ def _nodes(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def parquet_lies(folder: Path, n: int) -> Iterator[Mutant]:
-    """Change some bytes of a Parquet file, in its pages or its footer, and sign for it."""
+    """Change some bytes of a Parquet file, in its pages or its footer, with valid checksums."""
     header = json.loads(_header(folder).read_text(encoding="utf-8"))
     contents = {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
 
@@ -124,7 +124,7 @@ def parquet_lies(folder: Path, n: int) -> Iterator[Mutant]:
             start = generator.randrange(4, len(content))
             del content[start : start + generator.randrange(1, 9)]
         _put(place, entry, bytes(content))
-        _sign(place, changed)
+        _write_checksummed(place, changed)
 
     return (partial(lie, seed=seed) for seed in range(n))
 
@@ -141,7 +141,7 @@ def tricks(folder: Path) -> Iterator[Mutant]:
             changed = json.loads(json.dumps(header))
             changed["columns"][0]["files"][0]["name"] = given
             shutil.copy(outside, place.parent)  # to where `../` leads; what is missing would be refused anyway
-            _sign(place, changed)
+            _write_checksummed(place, changed)
 
         return lie
 
@@ -198,7 +198,9 @@ def tricks(folder: Path) -> Iterator[Mutant]:
     ):
         yield _written(_header(folder).name, text.encode())
     for wide in ([[]] * 10**5, {str(i): {} for i in range(10**5)}, [{"files": []}] * 10**5):
-        yield lambda place, wide=wide: _sign(place, json.loads(json.dumps(header)) | {"columns": wide})
+        yield lambda place, wide=wide: _write_checksummed(
+            place, json.loads(json.dumps(header)) | {"columns": wide}
+        )
 
 
 def bombs(folder: Path, *, small: bool) -> Iterator[Mutant]:
@@ -278,7 +280,7 @@ def _bomb(header: Any, content: bytes, n: int, *, rows: int | None = None) -> Mu
         column["files"][0]["rows"] = n if rows is None else rows
         if "n_values" in column:
             column["n_values"] = column["files"][0]["rows"]
-        _sign(place, changed)
+        _write_checksummed(place, changed)
 
     return lie
 
@@ -296,7 +298,7 @@ def _put(place: Path, entry: Any, content: bytes) -> None:
     entry.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
-def _sign(place: Path, header: Any) -> None:
+def _write_checksummed(place: Path, header: Any) -> None:
     """Write a header with the digest and the sha256 that it asks for."""
     path = _header(place)
     path.write_bytes(checksummed(header, is_book=path.name == "codebook.json"))

@@ -19,7 +19,7 @@ from harden.lib.headers import checksummed
 
 
 class Folders:
-    """Bytes -> a saved codebook or counts, changed and signed again -> load it, and use what it gives."""
+    """Bytes -> a saved codebook or counts, changed, with valid checksums -> load it, and use the result."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -13,6 +13,6 @@ TARGETS: dict[str, type] = {
     "command line": Words,
     "text files": Text,
     "Parquet files": Parquet,
-    "saved folders, signed": Folders,
+    "saved folders, valid checksums": Folders,
     "words of options": Parsers,
 }

@@ -24,7 +24,7 @@ from harden.lib.hostile.judge import EXACT, at_the_door, check, judged
 
 
 def training(tally: Tally, small: bool) -> None:
-    """fit_transform: private ids are those of the codebook, in frames and files."""
+    """fit_transform: dedicated ids are those of the codebook, in frames and files."""
     table = hostile_rows()
     label, features = table.column_names[-1], table.column_names[:-1]
     for door in ("pandas", "Arrow table", "Parquet", "CSV", "JSON lines"):

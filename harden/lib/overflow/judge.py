@@ -207,7 +207,7 @@ def check_optimum(book: vf.Codebook, compared: Sequence[Any], sums: Sums, budget
 
 
 def check_rows(book: vf.Codebook, rows: pa.Table, found: list[int], units: int) -> None:
-    """Check the id of each row of a tail: that of its value's rate in the other folds."""
+    """Check the id of each row of an infrequent value: that of the value's rate in the other folds."""
     column, known = book.columns["x"], set(book["x"]["value"].to_pylist())
     names = ("x", "y", "w", "fold")
     listed = list(zip(*(rows[name].to_pylist() for name in names), strict=True))
