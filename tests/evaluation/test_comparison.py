@@ -173,7 +173,7 @@ def test_a_method_that_cannot_be_run_says_why():
 
 def test_what_a_method_warns_of_is_in_its_note():
     (trial,) = vf.compare({"a": beta_counts(50)}, 20, "threshold", shards=10)
-    assert trial.note.startswith("10 shards are more than epsilon x ids")
+    assert "10 shards are more than epsilon x ids" in trial.note
     assert trial.loss > 0
 
 
@@ -290,7 +290,7 @@ def test_only_the_method_has_to_keep_the_time_limit(method):
         ({"budgets": 5, "methods": "hashing", "allocations": "joint"}, "allocations must name 'uniform' or"),
         ({"budgets": 5, "time_limit": 0}, "time_limit must be a number of seconds above 0, got 0"),
         ({"budgets": 5, "time_limit": True}, "time_limit must be a number"),
-        ({"budgets": 5, "epsilon": 2}, "epsilon must be a number below 1"),
+        ({"budgets": 5, "epsilon": 2}, "epsilon must be a number, at least 1e-09 and below 1"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(options, message):

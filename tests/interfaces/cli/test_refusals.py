@@ -68,7 +68,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "divisive", "-o", "b"],
-            "method 'divisive' has no joint allocation, as it does not tell what one more id is worth; give "
+            "method 'divisive' has no joint allocation, because it does not rank cuts or values by gain. Give "
             "--allocation uniform or --allocation information.",
         ),
         (
@@ -94,7 +94,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--epsilon", "1.5", "-o", "b"],
-            "--epsilon must be a number below 1, and 1e-09 at least, got 1.5.",
+            "--epsilon must be a number, at least 1e-09 and below 1, got 1.5.",
         ),
         (["fit", "monday.parquet", "-b", "9", "-o", "b"], "--label is missing: name the column that holds it."),
         (
