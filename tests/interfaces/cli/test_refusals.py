@@ -213,15 +213,18 @@ def test_nothing_is_begun_if_the_result_cannot_be_written(vocabfold, rows, monke
 def test_a_value_that_the_column_cannot_hold(vocabfold, rows):
     vf.fit(vf.count(rows, "click", "zip"), 3).save("book")
     message = bad(vocabfold("inspect", "book", "--feature", "zip", "--value", "x"))
-    assert message == "column 'zip' holds integer values, and 'x' is none."
+    assert message == "column 'zip' has integer values, and 'x' is not one."
 
 
 def test_a_column_of_which_nothing_is_known_is_pointed_out(vocabfold, rows):
     vf.fit(vf.count(rows, "click"), 3).save("book")
     Path("other.csv").write_text("site\nx\ny\n")
     code, out, err = vocabfold("transform", "book", "other.csv", "-o", "ids.csv")
-    assert (code, err) == (0, "warning: no value of column 'site' is in the codebook; is it the same column?\n")
-    assert "site                      2  100.00 %" in out
+    assert (code, err) == (
+        0,
+        "warning: no value of column 'site' is in the codebook. Check that it is the same column.\n",
+    )
+    assert "site              2  100.00 %" in out
 
 
 def test_results_are_replaced_if_forced(vocabfold, rows):
