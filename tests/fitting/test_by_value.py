@@ -227,7 +227,7 @@ def test_tails_are_folded_by_any_method_of_intervals(method, counts):
             {"method": "greedy", "budget": "auto"},
             "budget='auto' is for method='exact'; give that method, or a number",
         ),
-        ({"epsilon": 2}, "epsilon must be a number below 1, and 1e-09 at least, got 2"),
+        ({"epsilon": 2}, "epsilon must be a number, at least 1e-09 and below 1, got 2"),
         (
             {"method": "threshold", "aim": "information", "shards": 40},
             "shards must be fewer: 40 per column make 6",

@@ -145,7 +145,7 @@ def test_the_exact_curve_is_rising_and_concave():
 
 
 @pytest.mark.jit
-def test_the_curve_stops_at_4096_unless_told_otherwise():
+def test_the_curve_stops_at_4096_by_default():
     neg, pos = beta_counts(6000, rows=10**8)
     sizes, _ = vf.curve(neg, pos)
     assert sizes[-1] == 4096

@@ -189,15 +189,19 @@ def test_a_smaller_epsilon_comes_nearer_to_greedy():
     assert every.ids.tolist() == vf.fold(*counts, 10, method="greedy").ids.tolist()
 
 
-def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
+def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_warns():
     counts = beta_counts(100)
-    with pytest.raises(vf.InputError, match="shards must be at most the size, 5 ids, got 6; give"):
+    with pytest.raises(vf.InputError, match=r"shards must be at most the size, 5 ids, got 6\.$"):
         vf.fold(*counts, 5, method="threshold", shards=6)
-    with pytest.raises(vf.InputError, match="shards must be at most the size, 5 ids, got 6; give"):
+    with pytest.raises(vf.InputError, match=r"shards must be at most the size, 5 ids, got 6\.$"):
         vf.fold([1, 2], [2, 1], 5, method="threshold", shards=6)  # whatever there is to cut
-    with pytest.raises(vf.InputError, match="shards must be fewer: 3 per column make 8 .* there are 7 ids"):
+    with pytest.raises(
+        vf.InputError, match="shards must be fewer: 3 per column make 8 .* at least one of the 7 ids"
+    ):
         vf.fold_table({"a": counts, "b": counts, "c": ([1, 2], [2, 1])}, 7, method="threshold", shards=3)
-    with pytest.warns(UserWarning, match="5 shards are more than epsilon x ids = 0.1 x 20: method 'threshold'"):
+    with pytest.warns(
+        UserWarning, match=r"loses its guarantee .*: 5 shards are more than epsilon x ids = 0\.1 x 20\."
+    ):
         sharded = vf.fold(*counts, 20, method="threshold", shards=5)
     assert sharded.size == 20
     with warnings.catch_warnings():
@@ -209,7 +213,7 @@ def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
         vf.fold_table({"a": ([1, 2, 3], [3, 2, 1])}, 10, method="threshold", shards=20)
     with pytest.warns(UserWarning, match="epsilon x ids = 0.01 x 60"):
         vf.fold(*counts, 60, method="threshold", epsilon=Fraction(1, 100), shards=10)
-    with pytest.warns(UserWarning, match="3 shards are more than epsilon x ids = 0.1 x 6:") as caught:
+    with pytest.warns(UserWarning, match=r"3 shards are more than epsilon x ids = 0\.1 x 6\.") as caught:
         vf.fold_table({"a": counts, "b": counts}, 12, method="threshold", allocation="uniform", shards=3)
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -229,19 +233,19 @@ def test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told():
     [
         (
             {"epsilon": Fraction(3, 2)},
-            "epsilon must be a number below 1, and 1e-09 at least, got Fraction(3, 2).",
+            "epsilon must be a number, at least 1e-09 and below 1, got Fraction(3, 2).",
         ),
-        ({"epsilon": 0}, "epsilon must be a number below 1, and 1e-09 at least, got 0."),
-        ({"epsilon": 1.0}, "epsilon must be a number below 1, and 1e-09 at least, got 1.0."),
-        ({"epsilon": "small"}, "epsilon must be a number below 1, and 1e-09 at least, got 'small'."),
-        ({"epsilon": float("nan")}, "epsilon must be a number below 1, and 1e-09 at least, got nan."),
+        ({"epsilon": 0}, "epsilon must be a number, at least 1e-09 and below 1, got 0."),
+        ({"epsilon": 1.0}, "epsilon must be a number, at least 1e-09 and below 1, got 1.0."),
+        ({"epsilon": "small"}, "epsilon must be a number, at least 1e-09 and below 1, got 'small'."),
+        ({"epsilon": float("nan")}, "epsilon must be a number, at least 1e-09 and below 1, got nan."),
         ({"shards": 0}, "shards must be at least 1, got 0."),
         ({"shards": 1.5}, "shards must be a whole number, got 1.5."),
         ({"seed": -1}, "seed must be at least 0, got -1."),
         ({"method": "magic"}, "method must be one of 'exact', 'dynamic', 'greedy', "),
     ],
 )
-def test_what_methods_are_told_is_checked_whatever_the_method(option, message):
+def test_parameters_are_checked_whatever_the_method(option, message):
     for call in (lambda: vf.fold([1], [2], 1, **option), lambda: vf.fold_table({"a": ([1], [2])}, 1, **option)):
         with pytest.raises(vf.InputError, match=re.escape(message)):
             call()

@@ -55,8 +55,8 @@ def test_the_likelihood_beyond_one_rate_for_all_and_its_slopes(mean, strength, s
         alike = sum(n * (neg * math.log1p(-mean) + pos * math.log(mean)) for (neg, pos), n in pairs.items())
         return beta_binomial(pairs, mean, strength) - alike
 
-    told, by_mean, by_strength = _excess(*columns(pairs))(mean, 1 - mean, strength)
-    assert told == pytest.approx(beyond(mean, strength), rel=1e-12)
+    found, by_mean, by_strength = _excess(*columns(pairs))(mean, 1 - mean, strength)
+    assert found == pytest.approx(beyond(mean, strength), rel=1e-12)
     step = 1e-5
     assert by_mean == pytest.approx(
         (beyond(mean + step, strength) - beyond(mean - step, strength)) / (2 * step), rel=1e-5

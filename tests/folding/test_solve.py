@@ -239,9 +239,7 @@ def test_divisive_leaves_values_of_one_rate_as_they_are_if_they_are_not_merged()
 
 def test_divisive_says_when_it_was_stopped(monkeypatch):
     monkeypatch.setattr(baselines, "_MAX_ROUNDS", 2)
-    with pytest.warns(
-        UserWarning, match="method 'divisive' was stopped after 2 rounds with rates still moving"
-    ):
+    with pytest.warns(UserWarning, match="method 'divisive' stopped after 2 rounds without converging"):
         vf.fold(*beta_counts(500), 10, method="divisive")
 
 

@@ -103,7 +103,7 @@ def test_findings_without_anything_to_find():
     book = vf.fit(counts, 1, aim="information")
     summary = summarise(book, sweep(book, counts))
     said = findings(summary)
-    assert "day has all 1 id" in said["columns"]
+    assert "day has the only id" in said["columns"]
     assert page(summary)
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(reported, tmp_pat
     book, counts = reported.book, reported.counts
     (tmp_path / "there.html").write_text("mine")
     cases = {
-        r"r\.txt must end in \.html": {"path": tmp_path / "r.txt"},
+        r"the report must be a file that ends in \.html, got .*r\.txt": {"path": tmp_path / "r.txt"},
         r"there\.html exists; give another name": {"path": tmp_path / "there.html"},
         r"there is no folder": {"path": tmp_path / "no" / "r.html"},
         r"steps must be at most 200, got 201": {"steps": 201, "counts": counts},
@@ -144,10 +144,10 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(reported, tmp_pat
         r"no\.json cannot be read": {"compare": tmp_path / "no.json"},
         r"steps is for other budgets, which need the counts": {"steps": 5},
         r"positive is for held-out rows": {"positive": 0},
-        r"the comparison is of 2 values in 1 column .* compare the counts that the codebook was fitted on": {
+        r"the comparison was made on other counts .* 2 values in 1 column .* Compare the counts": {
             "compare": vf.compare({"a": ([1, 2], [2, 1])}, 1, "exact")
         },
-        r"there\.html is a file; give a folder": {"pictures": tmp_path / "there.html"},
+        r"pictures must be a folder, but .*there\.html is a file": {"pictures": tmp_path / "there.html"},
         r"column 'user' is not in": {"heldout": visits(5).drop_columns(["user"])},
     }
     for message, options in cases.items():
@@ -181,7 +181,7 @@ def test_what_is_missing_is_named(reported, tmp_path, monkeypatch, library):
 )
 def test_a_damaged_comparison_is_refused(tmp_path, content):
     (tmp_path / "c.json").write_text(content, "latin-1")
-    with pytest.raises(vf.InputError, match=r"c\.json is not what 'vocabfold compare --json' prints"):
+    with pytest.raises(vf.InputError, match=r"c\.json is not the output of 'vocabfold compare --json'"):
         read_comparison(tmp_path / "c.json")
 
 
@@ -204,7 +204,7 @@ def test_a_comparison_with_one_wrong_field_is_refused(reported, tmp_path):
     ):
         trial = {**good["trials"][0], name: value}
         path.write_text(json.dumps({**good, "trials": [trial]}, default=str))
-        with pytest.raises(vf.InputError, match="is not what"):
+        with pytest.raises(vf.InputError, match="is not the output of"):
             read_comparison(path)
     for name, value in (
         ("total", 0),
@@ -214,7 +214,7 @@ def test_a_comparison_with_one_wrong_field_is_refused(reported, tmp_path):
         ("n_columns", None),
     ):
         path.write_text(json.dumps({**good, name: value}, default=str))
-        with pytest.raises(vf.InputError, match="is not what"):
+        with pytest.raises(vf.InputError, match="is not the output of"):
             read_comparison(path)
 
 
@@ -233,7 +233,7 @@ def test_notebooks_show_a_small_version(reported):
     assert html.count("<tr>") == 5
     assert html.count("background:#0b6bcb") == 3
     assert "<b onmouseover" not in html
-    assert "out-of-fold gain" in html
+    assert "CV gain (nats)" in html
     many = vf.fold_table({f"c{i}": ([1, 2], [2, 1]) for i in range(50)}, 100)._repr_html_()
     assert "... and 10 more columns" in many
     assert "<b>Fold</b>" in vf.fold([1, 2], [2, 1], 2)._repr_html_()
@@ -300,8 +300,8 @@ def test_commands_can_be_pasted(tmp_path):
 
 def test_a_bound_is_claimed_only_of_the_rows_as_they_are():
     counts = vf.count(visits(), LABEL, ["user"])
-    assert "is possible with 9 ids (proved)" in page(summarise(vf.fit(counts, 9, aim="information")))
+    assert "more than the optimum for 9 ids (proved)" in page(summarise(vf.fit(counts, 9, aim="information")))
     for options in ({"min_count": 10}, {"smoothing": 50}):
         text = page(summarise(vf.fit(counts, 9, aim="information", **options)))
         assert "(proved)</span>" not in text
-        assert "in the masses that were folded" in text
+        assert "on the counts that were folded" in text

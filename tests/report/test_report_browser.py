@@ -1,7 +1,5 @@
 """The report in a real browser: it loads nothing, shows the figures of `fit`, and runs nothing from data."""
 
-import math
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -81,7 +79,6 @@ def test_the_page_opens_by_itself_and_fits(opened, reported, width, scheme):
 
 def test_the_slider_shows_what_fitting_gives(opened, reported):
     page, budgets = opened(reported.path), reported.summary["budgets"]
-    bit = math.log(2)
     for step in (0, budgets["enough"], len(budgets["budget"]) - 2):
         page.locator("#slider").fill(str(step))
         budget = budgets["budget"][step]
@@ -89,15 +86,15 @@ def test_the_slider_shows_what_fitting_gives(opened, reported):
         judged = book.evaluate(visits(2000, seed=1))
         assert page.locator("#slider-budget").inner_text() == f"{budget:,} ids"
         found = values(page, "#steps tr.now td")
-        expected = [budget, book.size, book.information / bit, book.information / book.total]
-        expected += [book.gain / bit, judged.gain / bit]
+        expected = [budget, book.size, book.information, book.information / book.total]
+        expected += [book.gain, judged.gain]
         assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
         rows = page.locator("#step-columns tbody tr")
         assert rows.count() == 3
         for i, (name, column) in enumerate(book.columns.items()):
             found = rows.nth(i).locator("td").evaluate_all("cells => cells.map((c) => Number(c.dataset.value))")
-            gains = [column.information / bit, column.gain / bit, judged[name].gain / bit]
-            assert found[:5] == pytest.approx([column.size, column.n_dedicated, *gains], rel=1e-6, abs=1e-9)
+            figures = [column.information, column.gain, judged[name].gain]
+            assert found[:5] == pytest.approx([column.size, column.n_dedicated, *figures], rel=1e-6, abs=1e-9)
         assert f"--budget {budget} " in page.locator("#command").inner_text()
 
 
@@ -108,7 +105,7 @@ def test_half_and_double_are_a_step_away(opened, reported):
     half = budgets["half"][chosen]
     half_book = vf.fit(reported.counts, budgets["budget"][half])
     found = values(page, "#steps tbody tr:first-child td")
-    assert found[:3] == pytest.approx([half_book.budget, half_book.size, half_book.information / math.log(2)])
+    assert found[:3] == pytest.approx([half_book.budget, half_book.size, half_book.information])
     page.get_by_role("button", name="half", exact=True).click()
     assert page.locator("#slider").input_value() == str(half)
     page.get_by_role("button", name="double", exact=True).click()
@@ -135,10 +132,10 @@ def test_tables_are_sorted_by_a_click_or_a_key(opened, reported):
     page.locator("#column-table thead").get_by_role("button", name="column", exact=True).click()
     names = cells(page, "#column-table tbody th")
     assert names == sorted(names, key=str.lower)
-    page.locator("#step-columns thead").get_by_role("button", name="bits", exact=True).click()
+    page.locator("#step-columns thead").get_by_role("button", name="train MI", exact=True).click()
     page.locator("#slider").fill("3")
-    bits = values(page, "#step-columns tbody td:nth-child(4)")
-    assert bits == sorted(bits, reverse=True)
+    nats = values(page, "#step-columns tbody td:nth-child(4)")
+    assert nats == sorted(nats, reverse=True)
 
 
 def test_a_column_is_picked_and_a_value_found(opened, reported):
@@ -198,10 +195,10 @@ def test_values_are_found_whatever_their_kind(opened, tmp_path):
         page.locator("#pick").select_option(column)
         page.locator("#find").fill(typed)
         assert f"id {book.ids(column, [value])[0]}, " in cells(page, "#found li")[0]
-        assert not [text for text in cells(page, "#found li") if "exactly" in text]
+        assert not [text for text in cells(page, "#found li") if "not in the codebook" in text]
     page.locator("#pick").select_option("page")
     page.locator("#find").fill(prefix + "nosuchpage")
-    assert "No value in the codebook is exactly that" in cells(page, "#found li")[-1]
+    assert "This value is not in the codebook" in cells(page, "#found li")[-1]
     page.locator("#pick").select_option("twin")
     page.locator("#find").fill("x" * 60 + "2" + "y" * 60)
     assert "5 values look like this one" in cells(page, "#found li")[-1]

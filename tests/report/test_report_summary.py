@@ -15,8 +15,6 @@ from vocabfold.report.contents import EMPTY, MISSING, shown
 from vocabfold.report.findings import findings
 from vocabfold.report.summary import summarise
 
-BIT = math.log(2)
-
 
 def test_the_summary_is_plain(reported):
     assert json.loads(json.dumps(reported.summary, allow_nan=False)) == reported.summary
@@ -28,14 +26,14 @@ def test_what_i_got(reported):
     for name in ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "digest"):
         assert about[name] == getattr(book, name)
     for name in ("information", "total", "loss", "gain"):
-        assert about[name] == pytest.approx(getattr(book, name) / BIT)
+        assert about[name] == pytest.approx(getattr(book, name))
     assert about["kept"] == pytest.approx(book.information / book.total)
     assert (about["gap"], about["bound"], about["saved"]) == (None, None, None)
     assert about["n_dedicated"] + about["n_shared"] <= about["size"]
     assert about["rate"] == book.pos / 4000
     p = about["rate"]
-    assert about["entropy"] == pytest.approx(-p * math.log2(p) - (1 - p) * math.log2(1 - p))
-    assert about["held_out"] == pytest.approx(book.evaluate(visits(2000, seed=1)).gain / BIT)
+    assert about["entropy"] == pytest.approx(-p * math.log(p) - (1 - p) * math.log(1 - p))
+    assert about["held_out"] == pytest.approx(book.evaluate(visits(2000, seed=1)).gain)
     assert about["settings"] == book.settings
     assert about["commands"]["fit"] == "vocabfold fit COUNTS --budget BUDGET -o BOOK"
     assert about["commands"]["count"].startswith(f"vocabfold count DATA --label '{LABEL}' --features '<b ")
@@ -44,7 +42,7 @@ def test_what_i_got(reported):
     assert about["commands"]["fit"].endswith("BUDGET --aim information --min-count 3 --unseen own -o BOOK")
     assert not about["is_plain"]  # so that its gap is not that of the rows as they are
     assert about["gap"] == 0
-    assert about["bound"] == pytest.approx(other.bound / BIT)
+    assert about["bound"] == pytest.approx(other.bound)
 
 
 def test_where_the_ids_go(reported):
@@ -56,7 +54,7 @@ def test_where_the_ids_go(reported):
         for fact in ("kind", "n_values", "n_rare", "n_rates", "n_dedicated", "size", "other"):
             assert found[fact] == getattr(column, fact)
         for fact in ("information", "total", "loss", "gain"):
-            assert found[fact] == pytest.approx(getattr(column, fact) / BIT)
+            assert found[fact] == pytest.approx(getattr(column, fact))
         assert found["kept"] == pytest.approx(1 - column.loss / column.total)
         ids = set(book[name]["id"].to_pylist())
         assert found["n_shared"] == len(ids) - column.n_dedicated
@@ -64,10 +62,10 @@ def test_where_the_ids_go(reported):
         n = {value: values.count(value) for value in set(values)}
         is_known = None in book[name]["value"].to_pylist() or not column.n_rare
         assert found["missing"] == (pytest.approx(values.count(None) / 4000) if is_known else None)
-        assert found["rare"] == pytest.approx(np.mean([n[value] < 30 for value in values]))
+        assert found["infrequent"] == pytest.approx(np.mean([n[value] < 30 for value in values]))
         assert found["expected_unseen"] == pytest.approx(judged[name].expected_unseen)
         assert found["unseen"] == judged[name].unseen
-        assert found["held_out"] == pytest.approx(judged[name].gain / BIT)
+        assert found["held_out"] == pytest.approx(judged[name].gain)
 
 
 def test_which_budget_is_enough(reported):
@@ -79,15 +77,15 @@ def test_which_budget_is_enough(reported):
         fitted = vf.fit(counts, found["budget"][i])
         judged = fitted.evaluate(visits(2000, seed=1))
         assert found["size"][i] == fitted.size
-        assert found["information"][i] == pytest.approx(fitted.information / BIT)
-        assert found["gain"][i] == pytest.approx(fitted.gain / BIT)
-        assert found["held_out"][i] == pytest.approx(judged.gain / BIT)
+        assert found["information"][i] == pytest.approx(fitted.information)
+        assert found["gain"][i] == pytest.approx(fitted.gain)
+        assert found["held_out"][i] == pytest.approx(judged.gain)
         for column, name in zip(found["columns"], FEATURES, strict=True):
             assert column["size"][i] == fitted.sizes[name]
             assert column["n_dedicated"][i] == fitted.columns[name].n_dedicated
-            assert column["information"][i] == pytest.approx(fitted.columns[name].information / BIT)
-            assert column["gain"][i] == pytest.approx(fitted.columns[name].gain / BIT)
-            assert column["held_out"][i] == pytest.approx(judged[name].gain / BIT)
+            assert column["information"][i] == pytest.approx(fitted.columns[name].information)
+            assert column["gain"][i] == pytest.approx(fitted.columns[name].gain)
+            assert column["held_out"][i] == pytest.approx(judged[name].gain)
     for i, budget in enumerate(found["budget"]):
         around = [
             figure
@@ -178,12 +176,12 @@ def test_can_i_trust_it(reported):
     trust, judged = reported.summary["trust"], book.evaluate(visits(2000, seed=1))
     assert (trust["rows"], trust["rate"], trust["is_fitted"]) == (2000, judged.rate, False)
     for name in ("kept", "out_of_fold", "gain"):
-        assert trust[name] == pytest.approx(getattr(judged, name) / BIT)
+        assert trust[name] == pytest.approx(getattr(judged, name))
     assert len(trust["warnings"]) == len(judged.warnings) > 0  # days have an order
     for found, column in zip(trust["columns"], judged.values(), strict=True):
         for fact in ("kept", "out_of_fold", "information", "gain", "error"):
-            assert found[fact] == pytest.approx(getattr(column, fact) / BIT)
-        for fact in ("unseen", "expected_unseen", "rare", "missing", "drift", "miscalibration", "n_off"):
+            assert found[fact] == pytest.approx(getattr(column, fact))
+        for fact in ("unseen", "expected_unseen", "infrequent", "missing", "drift", "miscalibration"):
             assert found[fact] == getattr(column, fact)
         bins = found["calibration"]
         ids = column.ids.to_pylist()
@@ -200,37 +198,31 @@ def test_can_i_trust_it(reported):
     assert sum(trust["calibration"]["rows"]) == pytest.approx(6000)
 
 
-def test_warnings_are_in_bits():
+def test_warnings_are_those_of_the_evaluation():
     book = vf.fit(vf.count(visits(), LABEL, ["user"]), 200, aim="information")
     shuffled = visits(2000, seed=5)
     shuffled = shuffled.set_column(3, LABEL, shuffled[LABEL].take(np.random.default_rng(0).permutation(2000)))
     found = book.evaluate(shuffled)
-    (said,) = (text for text in found.warnings if "does not hold" in text)
-    (in_bits,) = (
-        text for text in summarise(book, held_out=found)["trust"]["warnings"] if "does not hold" in text
-    )
-    assert f"it told {found.kept:.2g} nats" in said
-    assert f"it told {found.kept / BIT:.2g} bits" in in_bits
+    (said,) = (text for text in found.warnings if "did not generalise" in text)
+    assert f"train MI {found.kept:.2g} nats/row at fit" in said
+    assert summarise(book, held_out=found)["trust"]["warnings"] == list(found.warnings)
     few = summarise(book, held_out=book.evaluate(visits(5, seed=3)))["trust"]["warnings"]
-    assert "5 held-out rows cannot tell what holds; give some thousands." in few
+    assert few[-1] == "5 held-out rows cannot show whether the codebook generalises. Give some thousands."
     fitted = book.evaluate(visits())
-    assert summarise(book, held_out=fitted)["about"]["held_out"] is None  # which would be flattered
-    assert "cannot tell what holds" in findings(summarise(book, held_out=fitted))["trust"]
-    assert (
-        "seems to be what the codebook was fitted on"
-        in summarise(book, held_out=fitted)["trust"]["warnings"][0]
-    )
+    assert summarise(book, held_out=fitted)["about"]["held_out"] is None  # it would be optimistic
+    assert "cannot show whether it generalises" in findings(summarise(book, held_out=fitted))["trust"]
+    assert "looks like the training data" in summarise(book, held_out=fitted)["trust"]["warnings"][0]
 
 
 def test_how_it_compares(reported):
     compared = reported.compared
     found = reported.summary["comparison"]
-    assert found["total"] == pytest.approx(compared.total / BIT)
+    assert found["total"] == pytest.approx(compared.total)
     for trial, one in zip(found["trials"], compared, strict=True):
         assert [trial[name] for name in ("name", "budget", "size", "seconds")] == [
             *(one.name, one.budget, one.size, one.seconds)
         ]
-        assert trial["loss"] == pytest.approx(one.loss / BIT)
+        assert trial["loss"] == pytest.approx(one.loss)
         assert trial["lost"] == compared.lost(one)
 
 
@@ -289,7 +281,7 @@ def test_columns_whose_names_are_cut_alike_are_told_apart():
 def test_few_ids_have_no_half(budget, unseen):
     rows = pa.table({"id": [f"v{i % 300}" for i in range(600)], "label": [i % 3 == 0 for i in range(600)]})
     counts = vf.count(rows.set_column(1, "label", rows["label"].cast("int8")), "label", folds=2)
-    book = vf.fit(counts, budget, unseen=unseen)  # all values are pooled
+    book = vf.fit(counts, budget, unseen=unseen)  # all values are rare
     found = summarise(book, sweep(book, counts))
     budgets = found["budgets"]
     for i, size in enumerate(budgets["budget"]):
@@ -300,9 +292,13 @@ def test_few_ids_have_no_half(budget, unseen):
 
 
 @pytest.mark.parametrize(
-    ("gain", "promised", "said"),
-    [(0.2, -0.1, "gain 0.2 bits"), (0.0, 0.0, "gain 0 bits"), (0.1, 0.2, "50.0 %"), (-0.1, 0.2, "0 % of")],
+    ("gain", "expected", "said"),
+    [
+        *((0.2, -0.1, "test gain is 0.2 nats/row"), (0.0, 0.0, "test gain is 0 nats/row")),
+        *((0.1, 0.2, "50.0 % of the CV gain generalises"), (-0.1, 0.2, "0 % of the CV gain")),
+        (0.3, 0.2, "The test gain exceeds the CV gain: 0.3 against 0.2 nats/row"),
+    ],
 )
-def test_what_was_promised_may_be_nothing(reported, gain, promised, said):
-    trust = reported.summary["trust"] | {"gain": gain, "out_of_fold": promised}
+def test_the_expected_gain_may_be_nothing(reported, gain, expected, said):
+    trust = reported.summary["trust"] | {"gain": gain, "out_of_fold": expected}
     assert said in findings(reported.summary | {"trust": trust})["trust"]

@@ -7,7 +7,7 @@ COMMAND = [sys.executable, "-c", "from vocabfold.interfaces.cli.main import main
 
 def ok(result):
     code, out, err = result
-    assert (code, err if not err.startswith("note: not text") else "") == (0, "")
+    assert (code, err if not err.startswith("note: columns that are not text") else "") == (0, "")
     return out
 
 

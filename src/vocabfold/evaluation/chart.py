@@ -1,7 +1,6 @@
 """Comparison -> Vega-Lite specification -> picture: legible without colours, the same for the same figures.
 
-The page of a report shows its first panel. A method has a colour and a shape; an allocation has its dashes and
-its filling.
+The report page shows the first panel. A method has a colour and a shape, an allocation a dash and a fill.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ _COLOURS = (
 )
 _SHAPES = (
     *("circle", "square", "triangle-up", "triangle-down", "diamond", "cross"),
-    "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z",  # a cross that lies on its side
+    "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z",  # a diagonal cross
     *("triangle-left", "triangle-right"),
     "M0,-1L.29,-.4L.95,-.31L.48,.15L.59,.81L0,.5L-.59,.81L-.48,.15L-.95,-.31L-.29,-.4Z",  # a star
     "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z",  # a hexagon
 )
 _DASHES = {"joint": [1, 0], "uniform": [6, 4], "information": [2, 3]}
 _MOST_TICKS = 8
-_FEW_DECADES = 2  # which have ticks between them
-_LEAST, _MOST_DECADES = 1e-300, 300  # what is less is 0; what a logarithm can be of
+_FEW_DECADES = 2  # decades with ticks between them
+_LEAST, _MOST_DECADES = 1e-300, 300  # smaller figures are drawn as 0; the range of a logarithmic axis
 _WIDTH, _HEIGHT, _LINE = 380, 320, 18  # of a panel, and of a name in the legend
 _LONGEST = 60  # characters of a name
 
@@ -55,10 +54,10 @@ def check_plot(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
 
 
 def plot_comparison(found: Comparison, path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Draw the share of information lost, and the seconds, against the budget; a line for each method."""
+    """Plot the share of information lost and the seconds against the budget, with a line per method."""
     file = check_plot(path, overwrite=overwrite)
     if found.is_empty:
-        raise InputError("no method came to its end, so there is nothing to draw.")
+        raise InputError("no method finished, so there is nothing to plot.")
     svg = vega.as_svg(specification(found))
     draw: dict[str, Callable[[str], bytes]] = {".svg": str.encode, ".png": vega.as_png, ".pdf": vega.as_pdf}
     with replacing(file, overwrite=overwrite) as partial:
@@ -66,7 +65,7 @@ def plot_comparison(found: Comparison, path: str | os.PathLike[str], *, overwrit
 
 
 def specification(found: Comparison) -> Json:
-    """Return both panels side by side, as they stand in a file."""
+    """Return both panels side by side, as in a file."""
     trials = [_facts(found, trial) for trial in found]
     n_names = len({trial["name"] for trial in trials})
     size = {"width": _WIDTH, "height": max(_HEIGHT, _LINE * n_names)}
@@ -81,14 +80,14 @@ def specification(found: Comparison) -> Json:
     }
     spec = framed(spec, LIGHT)
     spec["config"]["legend"] |= {"orient": "right", "columns": 1, "offset": 24}
-    spec["config"]["title"]["fontWeight"] = "normal"  # two fonts stand in a PDF in any order
+    spec["config"]["title"]["fontWeight"] = "normal"  # the order of two fonts in a PDF is not determined
     return spec
 
 
 def _facts(found: Comparison, trial: Trial) -> Json:
-    """Return a trial in figures that a specification can hold."""
+    """Return the figures of a trial as JSON can represent them."""
     texts = {fact: printable(getattr(trial, fact)[:_LONGEST]) for fact in ("name", "method", "allocation")}
-    figures = {"seconds": trial.seconds, "lost": found.lost(trial), "of_least": found.of_least(trial)}
+    figures = {"seconds": trial.seconds, "lost": found.lost(trial), "times_optimum": found.times_optimum(trial)}
     finite = {
         fact: None if figure is None or not math.isfinite(figure) else figure
         for fact, figure in figures.items()
@@ -97,7 +96,7 @@ def _facts(found: Comparison, trial: Trial) -> Json:
 
 
 def panel(trials: Sequence[Json], fact: str, colours: Mapping[str, str], own: Json | None = None) -> Json:
-    """Return one figure of every trial against its budget, and that of one's own codebook if it is given."""
+    """Plot one figure of every trial against its budget, and that of the codebook if it is given."""
     done = [trial for trial in trials if trial["lost"] is not None and trial[fact] is not None]
     marked = [] if own is None else [own | {"text": "this codebook"}]
     x = _budgets({trial["budget"] for trial in [*trials, *marked]})
@@ -115,7 +114,7 @@ def panel(trials: Sequence[Json], fact: str, colours: Mapping[str, str], own: Js
 def _lines(
     trials: Sequence[Json], done: Sequence[Json], fact: str, zero: float, colours: Mapping[str, str]
 ) -> list[Json]:
-    """Return a line and points for each name; a name without figures is in the legend all the same."""
+    """Return a line and points for each name; a name without figures appears in the legend only."""
     methods = list(dict.fromkeys(trial["method"] for trial in trials))
     kinds = {trial["name"]: (methods.index(trial["method"]), trial["allocation"]) for trial in trials}
     there = {trial["name"] for trial in done}
@@ -125,7 +124,7 @@ def _lines(
         scale = {"type": "ordinal", "domain": domain, "range": looks}
         return {"field": "name", "type": "nominal", "scale": scale}
 
-    facts = ("name", "allocation", "budget", "lost", "seconds", "of_least")
+    facts = ("name", "allocation", "budget", "lost", "seconds", "times_optimum")
     rows = [{name: trial[name] for name in facts} | {"height": max(trial[fact], zero)} for trial in done]
     palette = [_COLOURS[i % len(_COLOURS)] for i, _ in kinds.values()]
     colour = by_name(palette)
@@ -138,10 +137,10 @@ def _lines(
         {"field": "name", "title": "method"},
         {"field": "budget", "format": ",d"},
         {"field": "lost", "format": ".3~g"},
-        {"field": "of_least", "title": "of the least", "format": ".4~g"},
+        {"field": "times_optimum", "title": "× optimum", "format": ".4~g"},
         {"field": "seconds", "format": ".3~g"},
     ]
-    data = {"values": rows[::-1]}  # the first is drawn last, so that nothing hides it
+    data = {"values": rows[::-1]}  # the first method is drawn last, on top
     return [
         {
             "data": data,
@@ -172,21 +171,21 @@ def _mark(rows: list[Json], colours: Mapping[str, str]) -> Json:
 
 
 def _budgets(budgets: Collection[int]) -> Json:
-    """Return the axis of the budgets, with those that were tried."""
+    """Return the axis of budgets, with a tick for those that were tried."""
     tried = sorted(budgets)
     margin = (tried[-1] / tried[0]) ** 0.04 if len(tried) > 1 else 2.0
     shown = tried[:: math.ceil(len(tried) / _MOST_TICKS)]
     return {
         "field": "budget",
         "type": "quantitative",
-        "title": "ids in all columns",
+        "title": "budget (ids in total)",
         "scale": {"type": "log", "nice": False, "domain": [tried[0] / margin, tried[-1] * margin]},
         "axis": {"values": shown, "format": ",d", "grid": False, "labelOverlap": "greedy"},
     }
 
 
 def _heights(figures: Sequence[float], title: str) -> tuple[Json, float]:
-    """Return an axis of whole decades, and where on it 0 is drawn, as a logarithmic axis has none."""
+    """Return an axis of whole decades, and where to draw 0, which a logarithmic axis lacks."""
     there = [math.log10(figure) for figure in figures if figure >= _LEAST]
     last = min(math.ceil(max(there, default=0)), _MOST_DECADES)
     first = min(math.floor(min(there, default=0)), last - 1)

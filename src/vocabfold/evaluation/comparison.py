@@ -1,4 +1,4 @@
-"""Counts + budgets + methods -> Comparison: every method on the same counts, side by side."""
+"""Counts + budgets + methods -> Comparison: all methods on the same counts."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from vocabfold.support import checks
 from vocabfold.support.progress import track
 from vocabfold.support.wording import aligned
 
-DEFAULT_METHODS = tuple(method for method in METHODS if method != "dynamic")  # whose tables may be too large
-_ROUNDING = 1e-16  # of the total: gaps below are none,
-_ROUNDING_OF_LOSS = 1e-6  # and neither are those below this part of the loss
+DEFAULT_METHODS = tuple(method for method in METHODS if method != "dynamic")  # its tables may be too large
+_ROUNDING = 1e-16  # of the total: a smaller gap is rounding,
+_ROUNDING_OF_LOSS = 1e-6  # and so is a gap below this share of the loss
 _MOST_IDS = 2**62
 _KINDS: dict[str, tuple[type, ...]] = {  # of the fields of a trial, in JSON
     "str": (str,),
@@ -44,22 +44,22 @@ _KINDS: dict[str, tuple[type, ...]] = {  # of the fields of a trial, in JSON
 
 @dataclass(frozen=True)
 class Trial:
-    """One method, allocation and budget.
+    """The result of one method, allocation and budget.
 
     Attributes
     ----------
     method, allocation : str
         What was tried.
     budget, size : int
-        Ids allowed, and ids used.
+        Ids allowed and ids used.
     information, loss, gap : float
-        Nats per row that the ids keep and lose, summed over the columns, and by how much the best fold of that
-        budget keeps more.
+        Information kept and lost in nats per row, summed over the columns, and how much more the best fold of
+        that budget keeps.
     seconds : float
-        What the method took from counts in the order of their rates; counting, and the proof that the gap
-        needs, are not in it.
+        Time of the method, given the counts in the order of their rates. It does not include counting, nor the
+        proof of the gap.
     note : str
-        Why there are no figures (they are None then), or what the method warned of.
+        Why there are no figures (they are None), or a warning of the method.
     """
 
     method: str
@@ -74,22 +74,22 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The method, and its allocation if it is not joint."""
+        """The method, and its allocation unless that is joint."""
         return self.method if self.allocation == "joint" else f"{self.method}, {self.allocation}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Sequence[Trial]):
-    """Every method on the same counts: a sequence of `Trial`, by budget, then as the methods were given.
+    """All methods on the same counts: a sequence of `Trial`, by budget, then in the order of the methods.
 
     Attributes
     ----------
     trials : tuple of Trial
-        What was tried.
+        The result of each method, allocation and budget.
     n_columns, n_values : int
-        Of the counts.
+        The size of the counts.
     total : float
-        What the values tell about the label, in nats per row, summed over the columns.
+        Mutual information of the values and the label, in nats per row, summed over the columns.
     """
 
     trials: tuple[Trial, ...]
@@ -112,47 +112,47 @@ class Comparison(Sequence[Trial]):
         return all(trial.loss is None for trial in self.trials)
 
     def lost(self, trial: Trial) -> float:
-        """Return the share of the information that a trial lost; NaN if it has no figures."""
+        """Return the share of the information that a trial loses; NaN if it has no figures."""
         return math.nan if trial.loss is None else trial.loss / self.total
 
-    def of_least(self, trial: Trial) -> float:
-        """Return how many times the least loss a trial lost; NaN if it has no figures."""
+    def times_optimum(self, trial: Trial) -> float:
+        """Return the loss of a trial divided by the optimal loss of its budget; NaN if it has no figures."""
         if trial.loss is None or trial.gap is None:
             return math.nan
-        if self._is_least(trial.loss, trial.gap):
+        if self._is_optimal(trial.loss, trial.gap):
             return 1.0
-        least = trial.loss - trial.gap
-        return trial.loss / least if least > 0 else math.inf
+        optimum = trial.loss - trial.gap
+        return trial.loss / optimum if optimum > 0 else math.inf
 
-    def _is_least(self, loss: float, gap: float) -> bool:
+    def _is_optimal(self, loss: float, gap: float) -> bool:
         return gap <= max(_ROUNDING * self.total, _ROUNDING_OF_LOSS * loss)
 
     def to_arrow(self) -> pa.Table:
-        """Return the trials as an Arrow table, with the share that each lost, and of the least loss."""
+        """Return the trials as an Arrow table, with the results of `lost` and `times_optimum`."""
         rows = [
             asdict(trial)
             | (
-                {"lost": None, "of_least": None}
+                {"lost": None, "times_optimum": None}
                 if trial.loss is None
-                else {"lost": self.lost(trial), "of_least": self.of_least(trial)}
+                else {"lost": self.lost(trial), "times_optimum": self.times_optimum(trial)}
             )
             for trial in self.trials
         ]
-        numbers = ("information", "loss", "gap", "seconds", "lost", "of_least")
+        numbers = ("information", "loss", "gap", "seconds", "lost", "times_optimum")
         kinds = {"budget": pa.int64(), "size": pa.int64()} | dict.fromkeys(numbers, pa.float64())
         schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
         return pa.Table.from_pylist(rows, schema)
 
     def plot(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Draw what is lost, and the seconds, against the budget; to a file that ends in .svg, .png or .pdf."""
+        """Plot the share lost and the seconds against the budget, to a file that ends in .svg, .png or .pdf."""
         from vocabfold.evaluation.chart import plot_comparison
 
         plot_comparison(self, path, overwrite=overwrite)
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the heads and lines of a table for people; with notes, if there are any."""
+        """Return the heads and lines of a table for people, with a column of notes if there are any."""
         has_notes = any(trial.note for trial in self.trials)
-        heads = ["budget", "method", "allocation", "ids", "lost", "of the least", "gap", "seconds"]
+        heads = ["budget", "method", "allocation", "ids", "lost", "× optimum", "gap", "seconds"]
         lines = [self._line(trial) + [trial.note] * has_notes for trial in self.trials]
         return heads + ["note"] * has_notes, lines
 
@@ -160,9 +160,9 @@ class Comparison(Sequence[Trial]):
         what = [f"{trial.budget:,}", trial.method, trial.allocation]
         if trial.loss is None or trial.gap is None:
             return [*what, "", "", "", "", ""]
-        of_least = self.of_least(trial)
-        shown = f"{of_least:.3f}" if of_least < 10 else f"{of_least:.3g}"
-        gap = 0.0 if self._is_least(trial.loss, trial.gap) else trial.gap
+        times = self.times_optimum(trial)
+        shown = f"{times:.3f}" if times < 10 else f"{times:.3g}"
+        gap = 0.0 if self._is_optimal(trial.loss, trial.gap) else trial.gap
         return [
             *what,
             f"{trial.size:,}",
@@ -196,32 +196,32 @@ def compare(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> Comparison:
-    """Fold the same counts with every method and budget, and tell what each loses and how long it takes.
+    """Fold the same counts by every method at every budget; compare losses and times.
 
     Parameters
     ----------
     counts : Counts or mapping from name to (neg, pos)
-        From `count` or `load_counts`; or bare numbers, as for `fold_table`.
+        From `count` or `load_counts`, or bare numbers as for `fold_table`.
     budgets : int or several
-        Ids in all, at least one per column.
+        Ids in total, at least one per column.
     methods : str or several, optional
-        As for `fold`; all but "dynamic" by default.
+        As for `fold`; by default all but "dynamic".
     allocations : str or several, optional
-        As for `fold_table`; a method is tried with those of them that it has. By default "joint", and "uniform"
-        for methods that have no joint split.
+        As for `fold_table`; each method is tried with those that it has. By default "joint", or "uniform" for
+        methods without a joint allocation.
     merge : bool
-        Whether values of equal rate are one from the beginning, at no loss. False: they are as many as they
-        are, as in the paper; its algorithms are slower then, and "stochastic" and "threshold" find others.
+        Whether to merge values of equal rate first, which loses nothing. False: keep them apart, as the paper
+        does; its algorithms are slower then, and "stochastic" and "threshold" find different cuts.
     epsilon, shards, seed
         As for `fold`.
     time_limit : float, optional
         Seconds that each fold may take. A method that takes longer is stopped, and its note says so. Folds run
-        in a process of their own then.
+        in a separate process.
 
     Returns
     -------
     Comparison
-        A sequence of `Trial`; `to_arrow`, `plot`, and it prints as a table.
+        A sequence of `Trial` that prints as a table, with `to_arrow` and `plot`.
 
     Raises
     ------
@@ -230,9 +230,9 @@ def compare(
 
     Notes
     -----
-    This is the paper's objective, aim="information" of `fit`, on the counts as they are: it says nothing about
-    new rows, for which there is `Codebook.evaluate`. Only counts are looked at, no values: "hashing" deals them
-    to ids at random, and so do "frequency" and "selection" choose among values of equal score.
+    This is the paper's objective, aim="information" of `fit`, on the counted rows. It does not measure how ids
+    generalise: for new rows use `Codebook.evaluate`. Only counts are read, not values: "hashing" assigns values
+    to ids at random, and "frequency" and "selection" choose at random among values of equal score.
 
     Examples
     --------
@@ -249,7 +249,8 @@ def compare(
     total = math.fsum(column.curve.total for column in columns)
     if not total:
         raise InputError(
-            "no column tells anything about the label: both classes, and several rates, are needed."
+            "no column has any information about the label. Count rows of both classes, and columns whose "
+            "values differ in their rates."
         )
     if time_limit is None:
         trials = Trials(columns, merge=merge, tuning=tuning)
@@ -264,7 +265,7 @@ def compare(
 
 
 def read_comparison(path: str | os.PathLike[str]) -> Comparison:
-    """Return what `vocabfold compare --json` printed into a file."""
+    """Read what `vocabfold compare --json` printed into a file."""
     kinds = {field.name: _KINDS[str(field.type)] for field in fields(Trial)}
     try:
         content = Path(path).read_bytes()
@@ -285,7 +286,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Comparison:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_valid = False
     if not is_valid:
-        raise InputError(f"{path} is not what 'vocabfold compare --json' prints; give such a file.")
+        raise InputError(f"{path} is not the output of 'vocabfold compare --json'. Give such a file.")
     return Comparison(trials, **about)
 
 
@@ -303,7 +304,7 @@ def check_options(
     seed: int,
     time_limit: float | None,
 ) -> tuple[list[Task], Tuning]:
-    """Return what is to be tried; whatever cannot be is refused before anything is counted."""
+    """Return the tasks; refuse options that cannot be used, before anything is counted."""
     if time_limit is not None and not (_is_number(time_limit) and 0 < float(time_limit) < math.inf):
         raise InputError(f"must be a number of seconds above 0, got {time_limit!r}.", argument="time_limit")
     sizes = [checks.at_least("budgets", size, 1) for size in _several(budgets)]
@@ -313,7 +314,7 @@ def check_options(
     splits = None if allocations is None else _several(allocations)
     for what, given in (("budgets", sizes), ("methods", chosen), ("allocations", splits)):
         if given is not None and not given:
-            raise InputError(f"{what} must name one at least.")
+            raise InputError(f"{what} must not be empty.")
     for allocation in splits or ():
         checks.choice("allocations", allocation, ALLOCATIONS)
     tries: list[tuple[str, str]] = []
@@ -324,7 +325,7 @@ def check_options(
             own = tuple(one for one in splits if one != "joint" or method not in NOT_JOINT)
         if not own and methods is not None:
             raise InputError(
-                f"allocations must name 'uniform' or 'information' for {method!r}, which has no joint split."
+                f"allocations must include 'uniform' or 'information' for {method!r}: it has no joint one."
             )
         tries += [(method, allocation) for allocation in own]
     tasks = [Task(*one, size) for size in dict.fromkeys(sizes) for one in dict.fromkeys(tries)]
@@ -351,7 +352,7 @@ def _columns(counts: Any) -> list[Column]:
         return [Column(neg, pos) for neg, pos in pairs]
     with Engine(counts.memory_limit) as engine:
         tables = [table for _, table in counts.pairs(engine)]
-    # Rounded off to what the solvers take. `fit` rounds after values of equal counts are added up; methods by
+    # Rounded to what the solvers can take. `fit` rounds after adding up values of equal counts; methods by
     # value need them apart.
     shift = max(0, (counts.neg + counts.pos).bit_length() - EXACT_BITS)
     columns = []

@@ -1,7 +1,8 @@
-"""Codebook + rows that it was not fitted on -> what its ids tell about them.
+"""Codebook + rows that it was not fitted on -> Evaluation: how well its ids generalise.
 
-What a codebook keeps of the rows it was fitted on says how good the fold is, and nothing about new rows. Here
-new rows are counted by value, joined with the codebook, and judged by the rates that its ids had at fit.
+The information that a codebook keeps of its training rows shows how good the fold is, not how well it
+generalises. Here new rows are counted by value, joined with the codebook, and predicted by the rates of the ids
+at fit.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from vocabfold.io.rows.opening import opened
 from vocabfold.support import checks
 from vocabfold.support.progress import track
 
-_NORMAL = 1.96  # standard errors on either side that hold 95 % of all cases
+_NORMAL = 1.96  # standard errors on either side, for 95 %
 
 Floats = NDArray[np.float64]
 
 
 def evaluate(book: Codebook, data: Any, label: str | None, **options: Any) -> Evaluation:
-    """Judge a codebook by rows that it was not fitted on; see `Codebook.evaluate`."""
+    """Evaluate a codebook on rows that it was not fitted on; see `Codebook.evaluate`."""
     return judge(book, *count_new(book, data, label, **options))
 
 
@@ -49,7 +50,7 @@ def count_new(
     preset: str | None,
     memory_limit: int | str | None,
 ) -> tuple[Counts, str]:
-    """Count new rows by the values of the codebook's columns; also return what they are called."""
+    """Count new rows by the values of the codebook's columns; also return the name of the data."""
     limit = parse_memory(memory_limit) or book.memory_limit
     with opened(data, preset, limit) as (_, found):
         place = found.name
@@ -75,20 +76,21 @@ def count_new(
 
 
 def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
-    """Judge a codebook by the counts of new rows."""
+    """Evaluate a codebook on the counts of new rows."""
     base = book.pos / (book.neg + book.pos)
     columns = {}
     with Engine(counts.memory_limit) as engine:
         for name in track(book.features, "evaluating", engine.progress):
-            at_fit, once, pooled = _at_fit(engine, book, name)
+            at_fit, once, n_rare = _at_fit(engine, book, name)
             now, shares = _now(engine, book, counts, name)
-            expected = (once.sum() + pooled) / at_fit.sum()
+            expected = (once.sum() + n_rare) / at_fit.sum()
             shares = np.append(shares, expected)
             columns[name] = _judged(book.columns[name], base, at_fit, once, now, shares, counts.units_per_row)
     warnings = []
     is_fitted = any(book.knows(read) for read in counts.fingerprints)
     if is_fitted:
-        warnings.append(f"{place} seems to be what the codebook was fitted on: evaluate it on other rows.")
+        said = "looks like the training data: the figures are optimistic. Evaluate on held-out rows."
+        warnings.append(f"{place} {said}")
     for name, column in columns.items():
         warnings += warnings_of(book, name, column)
     rate = counts.pos / (counts.neg + counts.pos)
@@ -96,7 +98,7 @@ def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
 
 
 def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, float]:
-    """Return the rows of each id at fit by label, pooled ones included; of values seen once; of pooled ones."""
+    """Return the rows of each id at fit by label; its rows of values seen once; and the rows of rare values."""
     column = book.columns[name]
     once = f"sum(neg + pos) FILTER (neg + pos <= {book.units_per_row})"
     found = engine.run(
@@ -106,19 +108,19 @@ def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, 
     units = np.zeros((3, column.size), np.int64)
     for side, sums in zip(("neg", "pos", "once"), units, strict=True):
         sums[found["id"].to_numpy()] = found[side].to_numpy()
-    pooled = [book.neg - units[0].sum(), book.pos - units[1].sum()]
-    units[:2, column.other] += pooled
+    rare = [book.neg - units[0].sum(), book.pos - units[1].sum()]
+    units[:2, column.other] += rare
     rows = units / book.units_per_row
-    return rows[:2], rows[2], sum(pooled) / book.units_per_row
+    return rows[:2], rows[2], sum(rare) / book.units_per_row
 
 
 def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDArray[np.int64], Floats]:
-    """Return the units of each id in the new rows, by label, and the shares unseen, rare and missing."""
+    """Return the units of each id in the new rows, by label, and the shares unseen, infrequent and missing."""
     column = book.columns[name]
     few = book.settings["dedicated_min"] * book.units_per_row
     found = engine.run(
         f"SELECT coalesce(b.id, {column.other}) AS id, b.id IS NULL AS is_unseen, "
-        f"coalesce(b.neg + b.pos < {few}, false) AS is_rare, c.value IS NULL AS is_missing, "
+        f"coalesce(b.neg + b.pos < {few}, false) AS is_infrequent, c.value IS NULL AS is_missing, "
         "sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
         f"FROM ({counts.sql(engine, name)}) c "
         f"LEFT JOIN ({book.store.sql(engine, name)}) b ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
@@ -128,7 +130,7 @@ def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDA
     sides = [found[side].to_numpy() for side in ("neg", "pos")]
     for sums, side in zip(units, sides, strict=True):
         np.add.at(sums, ids, side)
-    marks = [np.asarray(found[mark]) for mark in ("is_unseen", "is_rare", "is_missing")]
+    marks = [np.asarray(found[mark]) for mark in ("is_unseen", "is_infrequent", "is_missing")]
     rows = sides[0] + sides[1]
     return units, np.array([rows[mark].sum() for mark in marks]) / rows.sum()
 
@@ -150,18 +152,18 @@ def _judged(
     ones, zeros = np.ones(rates.size), np.zeros(rates.size)
     gains = np.array(
         [gained(rates, base, ones, zeros), gained(rates, base, zeros, ones)]
-    )  # of a row of each label
+    )  # of one row of each label
     gain, squares = float((now * gains).sum() / n), float((now * gains**2).sum() / n)
-    # As many new rows have values that were never seen as old ones had values seen once (good1953).
+    # Expect as many new rows with unseen values as there were rows of values seen once (good1953).
     expected = rows_at_fit - once
     expected[column.other] += once.sum()
     has_rows = rows > 0
     rate_now = np.divide(now[1], rows, out=np.full(rates.size, np.nan), where=has_rows)
     low, high = interval(now[1], rows)
-    # The rate at fit is an estimate, too: of so many rows, its own error.
+    # The rate at fit is an estimate, too, with an error of its own.
     spread = np.sqrt(rates * (1 - rates) * (1 / np.maximum(rows, 1) + 1 / np.maximum(rows_at_fit, 1)))
-    off = np.abs(rate_now - rates) > _NORMAL * np.maximum(spread, 1e-12)
     shift = np.abs(rate_now - rates)
+    is_miscalibrated = shift > _NORMAL * np.maximum(spread, 1e-12)
     return ColumnEvaluation(
         kept=column.information,
         out_of_fold=column.gain,
@@ -169,12 +171,12 @@ def _judged(
         gain=gain,
         error=math.sqrt(max(0.0, squares - gain * gain) / max(n - 1, 1)),
         unseen=float(shares[0]),
-        rare=float(shares[1]),
+        infrequent=float(shares[1]),
         missing=float(shares[2]),
         expected_unseen=float(shares[3]),
         drift=_drift(expected, rows),
         miscalibration=float((rows[has_rows] @ shift[has_rows]) / n),
-        n_off=int(np.count_nonzero(off[has_rows])),
+        n_miscalibrated=int(np.count_nonzero(is_miscalibrated[has_rows])),
         ids=pa.table(
             {
                 "id": np.arange(rates.size, dtype=np.int32),
@@ -190,16 +192,16 @@ def _judged(
 
 
 def hedged(rates: Floats, rows: Floats, base: float, strength: float) -> Floats:
-    """Return the rates by which ids of so many rows at fit predict new ones."""
+    """Return the rates by which ids with these rows at fit predict new rows."""
     if math.isinf(strength):
         return np.full(rates.size, base)  # all alike, up to rounding
     if strength > 0:
         return rates
-    return (rates * rows + base) / (rows + 1)  # a row more: a rate of 0 or 1 would cost infinitely much
+    return (rates * rows + base) / (rows + 1)  # one more row, as a rate of 0 or 1 could cost infinitely much
 
 
 def interval(pos: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Return the 95 % interval of each rate (wilson1927); without rows, it is all of 0 to 1."""
+    """Return the 95 % interval of each rate (wilson1927); from 0 to 1 if there are no rows."""
     weight = rows + _NORMAL**2
     middle = (pos + _NORMAL**2 / 2) / weight
     half = (
@@ -211,6 +213,6 @@ def interval(pos: Floats, rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _drift(rows_at_fit: Floats, rows: Floats) -> float:
-    """Return the population stability index; half a row more for each id, as none of them may be empty."""
+    """Return the population stability index; every id gets half a row more, as none may be empty."""
     shares = [(side + 0.5) / (side.sum() + 0.5 * side.size) for side in (rows_at_fit, rows)]
     return float((shares[1] - shares[0]) @ np.log(shares[1] / shares[0]))

@@ -1,9 +1,9 @@
-"""Codebook + its counts -> what other budgets would give, with the codebook's own aim and settings.
+"""Codebook + its counts -> the results of other budgets, with the codebook's own aim and settings.
 
-A codebook is fitted once for every budget, but the counts are read only once. With the methods that fold by
-rate, everything that a budget decides depends on the counts of a value alone: private are those with enough
-rows, and all others have the id of their rate. So rows of other folds, and new rows, are summed by the counts
-of their values, and each budget is judged by these sums. The other methods are fitted anew.
+There is one codebook per budget, but the counts are read only once. With the methods that fold by rate, the id
+of a value depends on its counts alone at any budget: values with enough rows have dedicated ids, all others the
+id of their rate. So rows of each fold and new rows are summed by the counts of their values, and each budget is
+evaluated by these sums. The other methods are fitted anew for every budget.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from vocabfold.support import notes
 from vocabfold.support.progress import track
 
 MOST_STEPS = 200
-_FEW_STEPS = 25  # of methods that have to be fitted anew, or are slow
+_FEW_STEPS = 25  # for methods that are slow or fitted anew for every budget
 _SLOW = (*BY_VALUE, "dynamic", "stochastic", "threshold", "agglomerative", "divisive")
-_MOST_IDS = 200_000  # that are tried, if the codebook does not come near them
+_MOST_IDS = 200_000  # the largest budget to try, unless the codebook has nearly as many ids
 _STEPS_PER_OCTAVE = 16
 _LARGEST = 2**53
 _ROUNDING = 1e-9
@@ -49,7 +49,7 @@ Units = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Step:
-    """One budget: the columns with what they keep and gain on other folds, and the gain on new rows of each."""
+    """One budget: its columns, with train MI and CV gain, and the test gain of each."""
 
     budget: int
     columns: Mapping[str, BookColumn]
@@ -59,13 +59,13 @@ class Step:
 def sweep(
     book: Codebook, counts: Counts, new_rows: Counts | None = None, steps: int | None = None
 ) -> list[Step]:
-    """Return what at most so many budgets give, from one id per column on; that of the codebook is among them.
+    """Return the results of at most `steps` budgets, from one id per column on, and among them the codebook's.
 
     `new_rows` are the counts of held-out rows, as `count_new` returns them.
     """
     check_counts(book, counts)
     n_steps = steps or (_FEW_STEPS if book.settings["method"] in _SLOW else MOST_STEPS)
-    with notes.taking():  # the caller's budget had its warnings when it was fitted
+    with notes.taking():  # the warnings about the codebook's budget were shown when it was fitted
         fitting = _fit_all if book.settings["method"] in BY_VALUE else _sum_all
         found = fitting(book, counts, new_rows, n_steps)
     chosen = next(step for step in found if step.budget == book.budget)
@@ -75,9 +75,9 @@ def sweep(
 
 
 def spaced(least: int, chosen: int, most: int, n: int) -> list[int]:
-    """Return at most n budgets (n >= 3), evenly spaced by ratio; if they suffice, half of one is another."""
+    """Return at most n budgets (n >= 3), evenly spaced by ratio; if n suffices, half of each is another."""
     octaves = math.log2(most / least) if most > least else 0.0
-    room = n - 3  # beside the ends and the chosen one
+    room = n - 3  # besides the ends and the chosen one
     per_octave = room / octaves if octaves else 0.0
     if per_octave >= 1:
         per_octave = min(math.floor(per_octave), _STEPS_PER_OCTAVE)
@@ -88,16 +88,18 @@ def spaced(least: int, chosen: int, most: int, n: int) -> list[int]:
 
 
 def check_counts(book: Codebook, counts: Counts) -> None:
-    """Refuse counts that the codebook was certainly not fitted on."""
+    """Refuse counts that the codebook cannot have been fitted on."""
     if not isinstance(counts, Counts):
         raise not_counts(counts)
     of_book = book.label, book.positive, book.units_per_row, book.neg, book.pos, book.features
     of_counts = counts.label, counts.positive, counts.units_per_row, counts.neg, counts.pos, counts.features
     if of_book != of_counts:
         raise other_counts()
-    _settings(book, book.budget)  # a header may say anything
+    _settings(book, book.budget)  # a header of a file may hold anything
     if book.budget > _LARGEST:
-        raise InputError(f"must be at most {_LARGEST:,} to try others, got {book.budget:,}.", argument="budget")
+        raise InputError(
+            f"must be at most {_LARGEST:,} to compare with others, got {book.budget:,}.", argument="budget"
+        )
 
 
 def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
@@ -109,7 +111,7 @@ def _is_same(mine: BookColumn, theirs: BookColumn) -> bool:
 
 
 def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
-    """Return the budgets to try: up to the one that is enough, or to as many ids as are worth looking at."""
+    """Return the budgets to try: up to `enough` ids, or to as many as are worth trying."""
     is_own, chosen = book.settings["unseen"] == "own", book.budget
     enough += len(book) if is_own or book.n_rare else 0
     least = min(chosen, len(book) * (2 if is_own else 1))
@@ -118,13 +120,13 @@ def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
 
 
 def _settings(book: Codebook, budget: int) -> FitSettings:
-    """Return the settings of the codebook at a budget; its own may be automatic."""
+    """Return the settings of the codebook at a budget; its own budget may be "auto"."""
     settings = FitSettings.of(book.settings)
     return settings if budget == book.budget else replace(settings, budget=budget)
 
 
 def _fit_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: int) -> list[Step]:
-    """Return what each budget gives, by fitting and judging."""
+    """Return the results of each budget, by fitting and evaluating."""
     steps = []
     for budget in map(int, track([*map(str, _budgets(book, book.n_values, n_steps))], "trying budgets")):
         found = fit_counts(counts, _settings(book, budget))
@@ -135,16 +137,16 @@ def _fit_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
 
 
 def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: int) -> list[Step]:
-    """Return what each budget gives, by sums over values with equal counts."""
+    """Return the results of each budget, by sums over values with equal counts."""
     steps: list[Step] = []
     with Engine(counts.memory_limit) as engine:
         pairs = pairs_of(engine, counts, _settings(book, book.budget))
         if any(
-            _pooled(pairs[name]) != (column.n_values, column.n_rare) for name, column in book.columns.items()
+            _n_values(pairs[name]) != (column.n_values, column.n_rare) for name, column in book.columns.items()
         ):
             raise other_counts()
         folds, new = {}, {}
-        for name in track(book.features, "trying rows", engine.progress):
+        for name in track(book.features, "summing rows", engine.progress):
             values = book.store.sql(engine, name)
             if counts.folds:
                 by_fold = counts.sql(engine, name, by_fold=True)
@@ -153,7 +155,7 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             if new_rows is not None:
                 new[name] = NewSums.of(book, new_rows, pairs[name], _by_counts(engine, new_rows, name, values))
         frequent, budgets = Frequent(counts), _budgets(book, _enough(book, pairs), n_steps)
-        # The largest budget first: its private values hold those of all others.
+        # The largest budget first: its dedicated ids include those of all smaller budgets.
         for budget in map(int, track([*map(str, budgets[::-1])], "trying budgets")):
             try:
                 solved = solve(engine, counts, pairs, _settings(book, budget), frequent)
@@ -165,13 +167,13 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
     return steps[::-1]
 
 
-def _pooled(pairs: Pairs) -> tuple[int, int]:
-    """Return how many values of a column are in a codebook, and how many are too rare."""
+def _n_values(pairs: Pairs) -> tuple[int, int]:
+    """Return how many values of a column are in the codebook, and how many are rare."""
     return int(pairs.n_values[~pairs.is_rare].sum()), int(pairs.n_values[pairs.is_rare].sum())
 
 
 def _enough(book: Codebook, pairs: Mapping[str, Pairs]) -> int:
-    """Return how many ids can be used, without those of values that are not in the codebook."""
+    """Return how many ids can be used, not counting ids of values that are not in the codebook."""
     if book.settings["aim"] == "information":
         return book.n_rates
     least = max(book.settings["dedicated_min"], book.settings["min_count"]) * book.units_per_row
@@ -207,83 +209,83 @@ def _by_counts(engine: Engine, new_rows: Counts, name: str, values: str) -> pa.T
 
 @dataclass(frozen=True, eq=False)
 class FoldSums:
-    """The rows of one column by fold and by the counts of their values, those with few rows first."""
+    """The rows of one column by fold and by the counts of their values, infrequent values first."""
 
     units: Units  # of a value, in all folds
     rest: Units  # of a value in the other folds, by label
-    here: Units  # of a value in this one
+    here: Units  # of a value in this fold
     fold: NDArray[np.int32]
-    n: Units  # values that are alike
-    own: Floats  # what those from here on tell about rows of other folds if all are private, in nats
-    pool: Units  # of pooled values, by label and fold
+    n: Units  # values with these counts
+    dedicated: Floats  # gain of all values from here on if their ids are dedicated, in nats
+    rare: Units  # of rare values, by label and fold
     units_per_row: int
     n_rows: float
     overall: float
 
     @classmethod
     def of(cls, counts: Counts, pairs: Pairs, found: pa.Table) -> FoldSums:
-        """Return the sums over values that are alike in folds."""
-        is_pooled = np.asarray(found["all_neg"].is_null())
+        """Return the sums over values with equal counts in a fold and in total."""
+        is_rare = np.asarray(found["all_neg"].is_null())
         here, whole = (
             np.array([found[side].fill_null(0).to_numpy() for side in sides])
             for sides in (("neg", "pos"), ("all_neg", "all_pos"))
         )
         fold, n = (found[name].to_numpy() for name in ("fold", "n"))
-        pool = np.zeros((2, counts.folds), np.int64)
-        for sums, side in zip(pool, here, strict=True):
-            np.add.at(sums, fold[is_pooled], (side * n)[is_pooled])
+        rare = np.zeros((2, counts.folds), np.int64)
+        for sums, side in zip(rare, here, strict=True):
+            np.add.at(sums, fold[is_rare], (side * n)[is_rare])
         units = whole.sum(axis=0)
         order = np.argsort(units, kind="stable")
-        order = order[~is_pooled[order]]
+        order = order[~is_rare[order]]
         rest, here = (whole - here)[:, order], here[:, order]
         upr, overall = counts.units_per_row, counts.pos / (counts.neg + counts.pos)
-        own = n[order] * told_by_rest(rest / upr, here / upr, overall, pairs.prior.strength)
+        gains = n[order] * told_by_rest(rest / upr, here / upr, overall, pairs.prior.strength)
         return cls(
             units[order],
             rest,
             here,
             fold[order],
             n[order],
-            np.append(np.cumsum(own[::-1])[::-1], 0.0),
-            pool,
+            np.append(np.cumsum(gains[::-1])[::-1], 0.0),
+            rare,
             upr,
             (counts.neg + counts.pos) / upr,
             overall,
         )
 
     def gain(self, column: BookColumn, least: int) -> float:
-        """Return what the ids tell about rows of other folds, if values with so many units are private."""
-        end = int(np.searchsorted(self.units, least))  # of the tail
+        """Return the CV gain of the ids if values with at least `least` units have dedicated ids."""
+        end = int(np.searchsorted(self.units, least))  # of the values with shared ids
         ids = (
             ids_by_rate(column, self.rest[0, :end], self.rest[1, :end], self.units_per_row)
             if end
             else np.empty(0, np.int32)
         )
-        rows = np.zeros((2, self.pool.shape[1], column.size))
+        rows = np.zeros((2, self.rare.shape[1], column.size))
         for total, part in zip(rows, self.here[:, :end], strict=True):
             np.add.at(total, (self.fold[:end], ids), part * self.n[:end] / self.units_per_row)
-        of_pool = others(column, self.pool, self.units_per_row)[:-1]
-        rows[:, np.arange(of_pool.size), of_pool] += self.pool / self.units_per_row
+        of_rare = others(column, self.rare, self.units_per_row)[:-1]
+        rows[:, np.arange(of_rare.size), of_rare] += self.rare / self.units_per_row
         rest = rows.sum(axis=1, keepdims=True) - rows
-        told = told_by_rest(rest, rows, self.overall, column.strength).sum() + self.own[end]
-        return float(told / self.n_rows)
+        gain = told_by_rest(rest, rows, self.overall, column.strength).sum() + self.dedicated[end]
+        return float(gain / self.n_rows)
 
 
 @dataclass(frozen=True, eq=False)
 class NewSums:
-    """New rows of one column by the counts that their values had at fit, those with few rows first."""
+    """New rows of one column by the counts of their values at fit, infrequent values first."""
 
     units: Units  # of a value at fit
     at_fit: Units  # by label
     rows: Floats  # new ones, by label
     unseen: Floats
-    own: Floats  # what values from here on tell about them if all are private, in nats
+    dedicated: Floats  # gain of all values from here on if their ids are dedicated, in nats
     base: float
     units_per_row: int
 
     @classmethod
     def of(cls, book: Codebook, new_rows: Counts, pairs: Pairs, found: pa.Table) -> NewSums:
-        """Return the sums that were found."""
+        """Return the sums of new rows, given by the counts of their values."""
         is_unseen = np.asarray(found["all_neg"].is_null())
         rows = np.array([found[side].to_numpy() for side in ("neg", "pos")]) / new_rows.units_per_row
         at_fit = np.array([found[side].fill_null(0).to_numpy() for side in ("all_neg", "all_pos")])
@@ -292,30 +294,31 @@ class NewSums:
         base, upr = book.pos / (book.neg + book.pos), book.units_per_row
         units = at_fit.sum(axis=0)[order]
         rates = pairs.prior.rates(*(at_fit[:, order] / upr))
-        own = gained(hedged(rates, units / upr, base, pairs.prior.strength), base, *rows[:, order])
+        gains = gained(hedged(rates, units / upr, base, pairs.prior.strength), base, *rows[:, order])
         return cls(
             units,
             at_fit[:, order],
             rows[:, order],
             rows[:, is_unseen].sum(axis=1),
-            np.append(np.cumsum(own[::-1])[::-1], 0.0),
+            np.append(np.cumsum(gains[::-1])[::-1], 0.0),
             base,
             upr,
         )
 
     def gain(self, built: Built, pairs: Pairs, split: Split) -> float:
-        """Return what the ids at fit tell about the new rows, per row."""
+        """Return the test gain of the ids, per row."""
         column, end = built.column, int(np.searchsorted(self.units, split.least))
         of_shared = split.shared(pairs)
         rows_at_fit = np.zeros(column.size)
         units = (pairs.units * pairs.n_values)[of_shared]
         np.add.at(rows_at_fit, built.of_pairs["id"].to_numpy(), units / self.units_per_row)
-        private = built.of_values["neg"].to_numpy() + built.of_values["pos"].to_numpy()
-        rows_at_fit[built.of_values["id"].to_numpy()] += private / self.units_per_row
+        dedicated = built.of_values["neg"].to_numpy() + built.of_values["pos"].to_numpy()
+        rows_at_fit[built.of_values["id"].to_numpy()] += dedicated / self.units_per_row
         rows_at_fit[column.other] += sum(pairs.rare) / self.units_per_row
         rates = hedged(np.asarray(column.rates), rows_at_fit, self.base, column.strength)
-        told = float(self.own[end] + gained(rates[[column.other]], self.base, *self.unseen[:, None])[0])
+        of_unseen = gained(rates[[column.other]], self.base, *self.unseen[:, None])[0]
+        gain = float(self.dedicated[end] + of_unseen)
         if end:
             ids = ids_by_rate(column, self.at_fit[0, :end], self.at_fit[1, :end], self.units_per_row)
-            told += float(gained(rates[ids], self.base, *self.rows[:, :end]).sum())
-        return told / float(self.rows.sum() + self.unseen.sum())
+            gain += float(gained(rates[ids], self.base, *self.rows[:, :end]).sum())
+        return gain / float(self.rows.sum() + self.unseen.sum())

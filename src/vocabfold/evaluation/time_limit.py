@@ -1,8 +1,8 @@
-"""Tasks with a time limit: they run in a process of their own, which can be stopped.
+"""Tasks with a time limit: they run in a separate process, which can be stopped.
 
-A kernel cannot be interrupted, so the process is killed and begun anew. It is told what to do in lines of JSON,
-and reads counts from a file of plain arrays. If whoever began it is killed, an alarm of its own ends it; the
-workers of a pool that can time out (pebble 5.2 was tried) go on in their kernel then.
+A kernel cannot be interrupted, so the process is killed and started anew. It receives its tasks as lines of
+JSON, and reads counts from a file of plain arrays. If its parent is killed, an alarm of its own ends it; the
+workers of a process pool with timeouts (pebble 5.2 was tried) would stay in their kernel.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from vocabfold.io.folders.temporary import TemporaryFolder
 _COUNTS = "counts.npz"
 _ERRORS = "errors.txt"
 _READY, _FOLDED = "ready", "folded"
-_LONGEST = 1e9  # seconds, which clocks can hold
-_GRACE = 5.0  # seconds beyond the limit, after which nobody is there to stop a task
-_NO_PROCESS = "a process of its own, which can be stopped, did not begin; leave time_limit out"
+_LONGEST = 1e9  # seconds that clocks can represent
+_GRACE = 5.0  # seconds beyond the limit: if no parent has stopped a task by then, it has none
+_NO_PROCESS = "the separate process that time_limit needs did not start; leave time_limit out"
 
 
 @contextmanager
 def stoppable(
     columns: Sequence[Column], tasks: Sequence[Task], *, merge: bool, tuning: Tuning, seconds: float
 ) -> Iterator[Runner]:
-    """Yield what runs the tasks in a process of its own, and stops one whose method takes longer."""
+    """Yield a runner that uses a separate process, and stops a task whose method exceeds the limit."""
     seconds = min(seconds, _LONGEST)
     with TemporaryFolder() as folder:
         sides = {
@@ -65,14 +65,14 @@ def stoppable(
 
 
 class _Stoppable:
-    """Runs tasks in a process that is killed when one takes too long, and then begun anew."""
+    """Runs tasks in a process that is killed when a task takes too long, and then started anew."""
 
     def __init__(self, folder: Path, about: str, seconds: float) -> None:
         self.folder, self.about, self.seconds = folder, about, seconds
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, task: Task) -> Outcome:
-        """Run a task, or say why it did not come to its end."""
+        """Run a task, or say why it did not finish."""
         process = self.process or self._begin()
         is_late = threading.Event()
 
@@ -93,27 +93,27 @@ class _Stoppable:
             self.stop()
             return late
         if answer == _FOLDED:
-            answer = self._line(process)  # what it loses, and at least would, takes time of its own
+            answer = self._line(process)  # the loss and its bound come later, outside the limit
         if answer is None:
             return Outcome(note=f"{self._reason()}.")
         outcome = Outcome(**json.loads(answer))
-        return late if (outcome.seconds or 0.0) > self.seconds else outcome  # the clock came too late
+        return late if (outcome.seconds or 0.0) > self.seconds else outcome  # the timer was late
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process, whatever it does."""
         if self.process:
             self.process.kill()
             self.process.communicate()
             self.process = None
 
     def _begin(self) -> subprocess.Popen[str]:
-        """Begin a process with this very package, and whatever else can be imported here."""
+        """Start a process with this very package, and the import path of this one."""
         here = str(Path(__file__).parents[2])
         path = os.pathsep.join([here, *(entry for entry in sys.path if entry)])
         try:
             with (self.folder / _ERRORS).open("w", encoding="utf-8") as errors:
                 self.process = subprocess.Popen(
-                    # -P: nothing is imported from the folder that it happens to run in
+                    # -P: import nothing from the current folder
                     [sys.executable, "-P", "-m", "vocabfold.evaluation.time_limit", str(self.folder)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -124,7 +124,7 @@ class _Stoppable:
         except OSError as error:
             raise VocabfoldError(f"{_NO_PROCESS} ({error})") from error
         answer = self._ask(self.process, self.about)
-        while answer not in (None, _READY):  # whatever else is imported may print
+        while answer not in (None, _READY):  # other imports may print
             answer = self._line(self.process)
         if answer is None:
             raise VocabfoldError(f"{_NO_PROCESS} ({self._reason()})")
@@ -141,25 +141,25 @@ class _Stoppable:
 
     @staticmethod
     def _line(process: subprocess.Popen[str]) -> str | None:
-        """Return the next line that the process prints; nothing if it has ended."""
+        """Return the next line that the process prints, or None if it has ended."""
         assert process.stdout
         line = process.stdout.readline()
         return line.rstrip("\n") if line else None
 
     def _reason(self) -> str:
-        """Return how a process ended that nobody stopped."""
+        """Say why the process ended although nobody stopped it."""
         assert self.process
         code = self.process.wait()
         self.stop()
         said = (self.folder / _ERRORS).read_text(encoding="utf-8", errors="replace").strip()
-        what = said.splitlines()[-1].rstrip(".") if said else "there may have been too little memory"
-        return f"its process broke off with exit code {code}: {what}"
+        what = said.splitlines()[-1].rstrip(".") if said else "perhaps it ran out of memory"
+        return f"the process ended with exit code {code}: {what}"
 
 
 def serve(folder: Path) -> None:
-    """Run the tasks that come in, one per line, and answer with their outcomes."""
+    """Run the tasks from standard input, one per line, and answer each with its outcome."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what others print is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # other output is no answer
 
     def answer(line: str) -> None:
         answers.write(f"{line}\n")
@@ -187,8 +187,8 @@ def serve(folder: Path) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Have the system end this process after so many seconds, even in a kernel; 0: no more."""
-    if hasattr(signal, "setitimer"):  # which Windows has not
+    """Have the system end this process after so many seconds, even inside a kernel; 0 cancels that."""
+    if hasattr(signal, "setitimer"):  # not on Windows
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)
 

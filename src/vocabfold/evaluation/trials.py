@@ -1,7 +1,7 @@
-"""Counts + method + budget -> what is lost, and how long it takes.
+"""Counts + method + budget -> loss and time.
 
-Only the method is timed: not the counting, not the order of the rates, and not the proof of the least loss,
-which is found once for each budget.
+Only the method is timed, not counting, sorting the rates or proving the optimal loss, which is found once for
+each budget.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The counts of a column: of every value; or the distinct ones, and how many values have each."""
+    """The counts of a column: of every value, or the distinct ones and how many values have each."""
 
     neg: Ints
     pos: Ints
@@ -46,7 +46,7 @@ class Column:
 
     @property
     def values(self) -> tuple[Ints, Ints]:
-        """The counts of every value; distinct ones are mixed, as their own order would be one by the label."""
+        """The counts of every value, shuffled if they were distinct ones, whose order depends on the label."""
         if self.n_values is None:
             return self.neg, self.pos
         pairs = np.repeat(np.arange(self.neg.size), self.n_values)
@@ -59,7 +59,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be tried."""
+    """A method, allocation and budget to try."""
 
     method: str
     allocation: str
@@ -71,7 +71,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out: ids used, nats kept, lost and at least lost, seconds; or why nothing did."""
+    """The result of a task: ids used, nats kept and lost, gap, seconds; or why there is none."""
 
     size: int | None = None
     information: float | None = None
@@ -82,7 +82,7 @@ class Outcome:
 
 
 class Runner(Protocol):
-    """Whatever runs tasks."""
+    """An object that runs tasks."""
 
     def run(self, task: Task) -> Outcome:
         """Run a task."""
@@ -102,14 +102,14 @@ class Trials:
         return [column.values for column in self.columns]
 
     def prepare(self, tasks: Iterable[Task]) -> None:
-        """Compile and list what the tasks need, so that it is in no time and under no limit."""
+        """Compile and prepare what the tasks need, so that neither times nor limits include it."""
         for task in tasks:
             _compile(task.method, task.allocation)
             if task.method in BY_VALUE:
                 assert self._values
 
     def run(self, task: Task, when_folded: Callable[[], None] = lambda: None) -> Outcome:
-        """Run a task; what it warns of, and why it cannot be run, is in the note."""
+        """Run a task; its warning, or why it cannot run, goes into the note."""
         fold = self._by_value if task.method in BY_VALUE else self._by_rate
         try:
             with notes.taking() as said:
@@ -117,7 +117,7 @@ class Trials:
         except InputError as error:
             return Outcome(note=str(error))
         except MemoryError:
-            return Outcome(note="there is not enough memory for it.")
+            return Outcome(note="not enough memory.")
         gap = max(0.0, loss - self._least(task.budget))
         return Outcome(size, kept, loss, gap, seconds, said[0] if said else "")
 
@@ -147,9 +147,9 @@ class Trials:
 
 @cache
 def _compile(method: str, allocation: str) -> None:
-    """Compile all that a method needs, so that no time has it in it."""
+    """Compile all that a method needs, so that no time includes it."""
     neg, pos = np.random.default_rng(0).integers(300_000, 10**6, (2, 1_000))
-    # Of values with one of a few rates, `divisive` loses groups, and has to refill them.
+    # With many values at few rates, `divisive` loses groups and has to refill them.
     few = Column(np.arange(1, 10), np.ones(9, np.int64), np.full(9, 100))
     columns = [Column(neg, pos, np.ones(1_000, np.int64)), few]
     Trials(columns, merge=False, tuning=Tuning()).run(Task(method, allocation, 50))

@@ -1,9 +1,9 @@
-"""Curves + budget -> sizes and cuts, for every method but `exact`, which splits the budget and folds at once.
+"""Curves + budget -> sizes and cuts, for every method but `exact`, which splits the budget while it folds.
 
-`joint` asks all columns at once. `greedy`, `stochastic`, `threshold` and `agglomerative` make a list of cuts
-with their gains for each column, and the cuts that gain most are taken, as the paper does; `frequency` and
-`selection` take the values with the highest scores. `uniform` and `information` (the paper's MI allocation, in
-proportion to I(X;C)) split the budget beforehand; what a column cannot use goes to columns that can.
+`joint` ranks the candidates of all columns together. `greedy`, `stochastic`, `threshold` and `agglomerative`
+list the cuts of each column with their gains, and the cuts with the largest gains are taken, as in the paper;
+`frequency` and `selection` take the values with the highest scores. `uniform` and `information` (the paper's MI
+allocation, in proportion to I(X;C)) split the budget first; ids that a column cannot use go to other columns.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ Ints = NDArray[np.int64]
 Cuts = Ints
 Floats = NDArray[np.float64]
 Score = Callable[[Ints, Ints, int, int], Floats]
-"""From the counts of values, and those of all of them, to how good each is to choose."""
+"""The counts of the values, and of all rows -> a score for each value."""
 CutShards = Callable[[Sequence[Curve], Sequence[float], int, float, int], list[Gains]]
-"""What `threshold` does: curves, their rows, cuts, epsilon, shards -> cuts of each curve and their gains."""
+"""The signature of `threshold`: curves, rows, cuts, epsilon, shards -> the cuts of each curve, with gains."""
 
 _OF_SIZE: dict[str, Callable[[Curve, int], Cuts]] = {
     "dynamic": dynamic.solve,
@@ -35,13 +35,13 @@ _OF_SIZE: dict[str, Callable[[Curve, int], Cuts]] = {
     "bucketing": baselines.bucketing,
 }
 SCORES: dict[str, Score] = {"frequency": baselines.frequency, "selection": baselines.selection}
-_OF_BUCKETS = ("bucketing", "hashing")  # which may use any number of them, empty or not
-_MOST_BUCKETS = 2**40  # more would hold no more
+_OF_BUCKETS = ("bucketing", "hashing")  # any number of buckets can be asked for, as some stay empty
+_MOST_BUCKETS = 2**40  # more would all stay empty
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What `stochastic` and `threshold` are told."""
+    """Parameters of `stochastic` and `threshold`."""
 
     epsilon: float = 0.1
     shards: int = 1
@@ -54,18 +54,18 @@ class Tuning:
         checks.at_least("seed", self.seed, 0)
 
     def check_shards(self, n_rates: Sequence[int], budget: int) -> None:
-        """Refuse more shards of all columns than ids, and warn if the cuts between them may cost too much."""
+        """Refuse more shards than ids, over all columns; warn if forced cuts void the guarantee."""
         n_shards = sum(min(self.shards, rates) for rates in n_rates)
         if n_shards > budget:
             raise InputError(
-                f"shards must be fewer: {self.shards:,} per column make {n_shards:,} with an id each, and "
-                f"there are {budget:,} ids to fold into; give fewer shards, or more ids."
+                f"shards must be fewer: {self.shards:,} per column make {n_shards:,} in total, and each needs "
+                f"at least one of the {budget:,} ids. Give fewer shards or more ids."
             )
         if len(n_rates) < n_shards < sum(n_rates):
             self._warn(n_shards, budget)
 
     def check_shards_of_each(self, n_rates: Sequence[int], sizes: Sequence[int]) -> None:
-        """Warn so of the column where they are most of its ids, if each has a size of its own."""
+        """Warn about the column with the most shards per id, if every column has its own size."""
         parts = [
             (min(self.shards, size), size)
             for rates, size in zip(n_rates, sizes, strict=True)
@@ -78,9 +78,9 @@ class Tuning:
         epsilon = float(self.epsilon)
         if n_shards > epsilon * n_ids:
             notes.warn(
-                f"{n_shards:,} shards are more than epsilon x ids = {epsilon:g} x {n_ids:,}: method "
-                "'threshold' does not promise 1 - 1/e - 2 epsilon of the best then, and only the gap tells how "
-                "good the result is; give fewer shards.",
+                "method 'threshold' loses its guarantee of 1 - 1/e - 2 epsilon of the optimum: "
+                f"{n_shards:,} shards are more than epsilon x ids = {epsilon:g} x {n_ids:,}. Give fewer "
+                "shards.",
                 stacklevel=6,
             )
 
@@ -88,7 +88,7 @@ class Tuning:
 def joint_cuts(
     curves: Sequence[Curve], rows: Sequence[float], budget: int, method: str, tuning: Tuning
 ) -> list[Cuts]:
-    """Cut all curves by one of the methods that know gains; these are per so many rows of each curve."""
+    """Cut all curves by a method that ranks cuts by gain; divide the gains of each curve by its `rows`."""
     lists = _gains(curves, rows, budget - len(curves), method, tuning)
     scores = [gains / of_curve for (_, gains), of_curve in zip(lists, rows, strict=True)]
     taken = best(scores, budget - len(curves))
@@ -110,7 +110,7 @@ def _gains(
 
 
 def cuts_of_size(curve: Curve, size: int, method: str, tuning: Tuning) -> Cuts:
-    """Cut one curve by any method that does; into no more shards than it has ids."""
+    """Cut one curve by any method that makes cuts; use at most one shard per id."""
     if method in BY_GAIN:
         own = replace(tuning, shards=min(tuning.shards, size))
         return joint_cuts([curve], [curve.rows], size, method, own)[0]
@@ -118,7 +118,7 @@ def cuts_of_size(curve: Curve, size: int, method: str, tuning: Tuning) -> Cuts:
 
 
 def all_but_one(scores: Floats, copies: Ints) -> Ints:
-    """Leave out one copy of the lowest score, of equal ones the last: all that may be left in the end."""
+    """Remove one copy of the lowest score, the last of equal ones: the shared id needs one value at least."""
     there = np.flatnonzero(copies)[::-1]
     result = copies.copy()
     result[there[np.argmin(scores[there])]] -= 1
@@ -126,7 +126,7 @@ def all_but_one(scores: Floats, copies: Ints) -> Ints:
 
 
 def best(scores: Sequence[Floats], n: int, copies: Sequence[Ints] | None = None) -> list[Ints]:
-    """Return how many copies of each item are among the n with the highest scores; of equal ones the first."""
+    """Return how many copies of each item are among the n highest scores; the first of equal ones win."""
     lengths = np.cumsum([of_one.size for of_one in scores])[:-1]
     every = np.concatenate(scores)
     n_copies = np.ones(every.size, np.int64) if copies is None else np.concatenate(copies)
@@ -149,9 +149,9 @@ def sizes_by_score(
     budget: int,
     allocation: str,
 ) -> list[int]:
-    """Split a budget over columns of which the values with the highest scores get an id each, all others one.
+    """Split a budget over columns whose values with the highest scores get dedicated ids, and all others one.
 
-    The copies are how many values of each score may be chosen; the limits, how many ids a column can use.
+    `copies` are how many values of each score can be chosen, `limits` how many ids a column can use.
     """
     if allocation == "joint":
         return [int(taken.sum()) + 1 for taken in best(scores, budget - len(scores), copies)]
@@ -161,20 +161,20 @@ def sizes_by_score(
 def share(
     limits: Sequence[int], informations: Sequence[float], budget: int, allocation: str, method: str = "exact"
 ) -> list[int]:
-    """Split a budget evenly, or in proportion to the informations; each gets one id at least, none too many."""
+    """Split a budget evenly or in proportion to the information: at least one id each, at most the limits."""
     if method in _OF_BUCKETS:
         limits = [min(budget, _MOST_BUCKETS)] * len(limits)
     if allocation == "uniform" or not any(informations):
         return _share([1.0] * len(limits), limits, budget)
-    # What the others cannot use may go to a column that tells nothing.
-    return _share([max(told, 1e-12 * max(informations)) for told in informations], limits, budget)
+    # Ids that other columns cannot use may go to a column without information.
+    return _share([max(one, 1e-12 * max(informations)) for one in informations], limits, budget)
 
 
 def _share(weights: Sequence[float], limits: Sequence[int], budget: int) -> list[int]:
-    """Split the budget in proportion to the weights, within 1 and the limits, and spend it if they allow.
+    """Split the budget in proportion to the weights, from 1 to the limits, and spend all of it if they allow.
 
-    The level that spends it is found by bisection; what rounding down leaves goes to the largest fractions,
-    and among equal ones to the first columns.
+    Bisection finds the level that spends it. Ids left by rounding down go to the largest fractions, and among
+    equal fractions to the first columns.
     """
     weight, limit = np.asarray(weights, float), np.asarray(limits)
     budget = min(budget, int(limit.sum()))

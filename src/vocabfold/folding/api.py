@@ -19,8 +19,8 @@ from vocabfold.folding.results import Fold, FoldTable
 from vocabfold.folding.solve import exact
 from vocabfold.support import checks
 
-_MAX_CURVE = 4096  # sizes that `curve` returns unless told otherwise
-_MAX_SIZES = 10**8  # that `curve` returns if told to: 1.6 GB
+_MAX_CURVE = 4096  # sizes that `curve` returns by default
+_MAX_SIZES = 10**8  # sizes that `curve` can return: 1.6 GB
 _MAX_SHOWN = 20  # columns in an error
 
 
@@ -34,36 +34,39 @@ def fold(
     shards: int = 1,
     seed: int = 0,
 ) -> Fold:
-    """Fold the values of one column into at most `size` ids that tell most about the label.
+    """Fold the values of one column into at most `size` ids that keep the most information about the label.
 
     Parameters
     ----------
     neg, pos : array_like of whole numbers, one entry per value
-        Rows of each value with a negative and with a positive label; at most 2**53 in all. Entries are
-        paired by position. The rate of a value is pos / (neg + pos).
+        Number of rows of each value with a negative and with a positive label, paired by position; at most
+        2**53 in total. The rate of a value is pos / (neg + pos).
     size : int
-        Ids to use, at least 1. With fewer distinct rates than that, every rate has its own id.
+        Number of ids to use, at least 1. If there are fewer distinct rates, every rate gets its own id.
     method : str
-        How to fold. All but the last three fold neighbouring rates, so that equal rates share an id.
+        How to fold. All but the last three group neighbouring rates, so that equal rates share an id.
 
         - "exact" (the default) and "dynamic" find the optimum. "exact" is nearly linear in the number of
           values. "dynamic", the dynamic programme of the paper's related work, is for reference: O(size * K
           log K) time and O(size * K) memory for K distinct rates.
-        - "greedy", "stochastic" and "threshold" are the paper's algorithms: the best cut again and again; the
-          best of a random sample; every cut that reaches a falling threshold. They keep at least 1 - 1/e,
-          1 - 1/e - epsilon (on average over seeds) and 1 - 1/e - 2 epsilon of the optimum. "stochastic" is poor
-          where the size is not small against the number of rates: its samples have few cuts then.
-        - "agglomerative" merges the groups that lose least; "divisive" is k-means by divergence; "bucketing"
-          takes equal intervals of the rate. No guarantee.
-        - "frequency" gives the values with most rows an id each, and one id to all others; "selection" those
-          that tell most about the label by themselves; "hashing" deals positions to ids. No guarantee.
+        - "greedy", "stochastic" and "threshold" are the paper's algorithms: they repeatedly make the best cut,
+          the best cut of a random sample, or every cut whose gain reaches a falling threshold. They keep at
+          least 1 - 1/e, 1 - 1/e - epsilon (on average over seeds) and 1 - 1/e - 2 epsilon of the optimum.
+          "stochastic" does poorly unless the size is much smaller than the number of rates: otherwise its
+          samples contain few cuts.
+        - "agglomerative" repeatedly merges the two groups that lose least; "divisive" is k-means with the
+          Kullback-Leibler divergence; "bucketing" takes equal intervals of the rate. No guarantee.
+        - "frequency" gives each of the most frequent values its own id, and all others one shared id;
+          "selection" does so with the values that are most informative about the label on their own;
+          "hashing" assigns positions to ids pseudo-randomly. No guarantee.
     epsilon : float
-        For "stochastic" and "threshold": what they may miss, between 0 and 1. Smaller is slower and better.
+        For "stochastic" and "threshold": the share of the optimum that they may miss, between 0 and 1. Smaller
+        is slower and better.
     shards : int
-        For "threshold": how many pieces of as many rates are folded on their own, with a forced cut between
-        them; at most `size`. Beyond epsilon * size of them the guarantee is lost, with a warning.
+        For "threshold": the number of shards, at most `size`. Each has as many rates, is folded separately, and
+        is cut off from the next. With more than epsilon * size shards the guarantee is lost; a warning says so.
     seed : int
-        For "stochastic": which samples are drawn.
+        For "stochastic": the seed of the random samples.
 
     Returns
     -------
@@ -77,10 +80,10 @@ def fold(
     Notes
     -----
     With "exact", no function of the value with at most `size` results has a larger mutual information with the
-    label, up to rounding (1e-12 of the total promised, a few 1e-15 measured); `gap` proves it for this very
-    result. Whatever the method, the exact solver runs too, and `gap` tells how much any fold could be better.
-    For n values with K distinct rates (at most 1.26 N**(2/3) for N rows): O(K log K) time to solve, O(n)
-    to order rare values and O(n log n) at most, O(n) memory.
+    label, up to rounding (1e-12 of the total guaranteed, a few 1e-15 measured); `gap` proves it for the
+    result at hand. The exact solver runs whatever the method, so `gap` always bounds how much better any fold
+    could be. For n values with K distinct rates (at most 1.26 N**(2/3) for N rows): O(K log K) time to solve,
+    O(n) to sort infrequent values and O(n log n) at worst, O(n) memory.
 
     Examples
     --------
@@ -95,9 +98,7 @@ def fold(
     tuning = Tuning(epsilon, shards, seed)
     size = checks.at_least("size", size, 1)
     if method == "threshold" and shards > size:
-        raise InputError(
-            f"must be at most the size, {size:,} ids, got {shards:,}; give fewer shards.", argument="shards"
-        )
+        raise InputError(f"must be at most the size, {size:,} ids, got {shards:,}.", argument="shards")
     counts = arrays.counts(neg, pos)
     if method in BY_VALUE:
         return fold_values([counts], [order(*counts)], size, method, "uniform")[0][0]
@@ -114,24 +115,23 @@ def fold_table(
     shards: int = 1,
     seed: int = 0,
 ) -> FoldTable:
-    """Fold several columns into at most `budget` ids in all.
+    """Fold several columns into at most `budget` ids in total.
 
     Parameters
     ----------
     columns : mapping from name to (neg, pos)
         The counts of each column, as for `fold`. Columns may have different numbers of rows; the
-        information of each is per row of its own.
+        information of each column is per row of that column.
     budget : int
-        Ids in all, at least one per column. What exceeds the distinct rates is left unused.
+        Ids in total, at least one per column. Ids beyond the number of distinct rates stay unused.
     method, epsilon, shards, seed
         As for `fold`; shards are per column.
     allocation : {"joint", "uniform", "information"}
-        How the budget is split. "joint": with "exact" and "dynamic", so that the sum of the informations is
-        the largest of all splits; with the other methods, cuts or values of all columns compete by what they
-        gain, lose or score; "divisive", "bucketing" and "hashing" have none. "stochastic" promises nothing for
-        them together. "uniform": all columns get the same. "information": in proportion to I(X;C). What a
-        column cannot use goes to columns that can; only "bucketing" and "hashing" count their intervals and
-        buckets, used or not.
+        How to split the budget. "joint": "exact" and "dynamic" maximise the sum of the columns' information;
+        the other methods let the cuts or values of all columns compete by gain, loss or score ("stochastic"
+        has no guarantee for the sum; "divisive", "bucketing" and "hashing" have no joint allocation).
+        "uniform": the same for all columns. "information": in proportion to I(X;C). Ids that a column cannot
+        use go to other columns, except that "bucketing" and "hashing" keep empty intervals and buckets.
 
     Returns
     -------
@@ -140,12 +140,12 @@ def fold_table(
     Raises
     ------
     InputError
-        The counts (all columns that are wrong are named), the budget, the method or the allocation
-        cannot be used.
+        The counts (the message names every bad column), the budget, the method or the allocation cannot be
+        used.
 
     Notes
     -----
-    `bound` and `gap` of the table hold against all splits of the budget, whatever the allocation. "joint"
+    `bound` and `gap` of the table are valid for every split of the budget, whatever the allocation. "joint"
     takes no longer than the others.
 
     Examples
@@ -175,21 +175,21 @@ def fold_table(
 def curve(
     neg: ArrayLike, pos: ArrayLike, max_size: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the most information that each number of ids can keep.
+    """Return the maximum information that each number of ids can keep.
 
     Parameters
     ----------
     neg, pos : array_like of whole numbers
         As for `fold`.
     max_size : int, optional
-        The largest size, at least 1; by default the number of distinct rates, at most 4,096.
+        The largest size, at least 1. By default the number of distinct rates, up to 4,096.
 
     Returns
     -------
     sizes : int64 array
         1 to `max_size`.
     informations : float64 array
-        The optimum of each size in nats per row: rising, concave, and flat from the number of rates on.
+        The optimum at each size in nats per row: rising, concave, and constant from the number of rates on.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def curve(
     Notes
     -----
     O(max_size * K) time for K distinct rates: 4,096 sizes take two seconds for 10,000 rates and half a
-    minute for 100,000; give a smaller `max_size` beyond.
+    minute for 100,000. Give a smaller `max_size` for more rates.
 
     Examples
     --------
@@ -215,14 +215,14 @@ def curve(
     ordered = order(*arrays.counts(neg, pos))
     last = min(ordered.n_rates, _MAX_CURVE) if max_size is None else max_size
     informations = ordered.total - exact.least_losses(ordered, last)
-    informations[0] = 0.0  # one id tells nothing, not even by rounding
+    informations[0] = 0.0  # one id has no information, not even by rounding
     return np.arange(1, last + 1), informations
 
 
 def check_columns(
     columns: Mapping[str, tuple[ArrayLike, ArrayLike]],
 ) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the counts of every column, or name all columns whose counts cannot be used."""
+    """Return the counts of every column; an error names all columns whose counts cannot be used."""
     if not isinstance(columns, Mapping) or not columns:
         given = "an empty one" if isinstance(columns, Mapping) else type(columns).__name__
         raise InputError(f"columns must be a mapping from names to counts (neg, pos), got {given}.")

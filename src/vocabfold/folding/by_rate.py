@@ -1,7 +1,7 @@
-"""Curves -> Folds, by the methods that fold neighbouring rates.
+"""Curves -> Folds, by the methods that group neighbouring rates.
 
-Whatever the method, the exact solver runs too: its price proves how much any fold of that size can keep, so
-every result says how far from the best it can be.
+The exact solver runs whatever the method: its price bounds how much any fold of that size can keep, so every
+result comes with its distance from the optimum.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def fold_curves(
     tuning: Tuning,
     rows: int | None = None,
 ) -> tuple[list[Fold], float]:
-    """Fold each curve at the size that the allocation gives it; also return the gap of all together.
+    """Fold each curve at the size that the allocation gives it; also return their joint gap.
 
-    What one budget is split by, and the gap, are per row of each curve, or all per so many `rows`.
+    Losses are per row of each curve, or per `rows` for all curves; so are the gains that split the budget.
     """
     optimum = exact.solve(curves, budget, rows)
     sizes, cuts, own = find_cuts(curves, budget, method, allocation, tuning, rows, optimum)
@@ -56,9 +56,9 @@ def find_cuts(
     rows: int | None = None,
     optimum: exact.Optimum | None = None,
 ) -> tuple[list[int], list[Cuts], exact.Optimum | None]:
-    """Return the size that the allocation gives each curve, its cuts, and of "exact" the proof for these sizes.
+    """Return the size of each curve, its cuts, and, for "exact", the optimum at these sizes.
 
-    The `optimum` of the whole budget may be known.
+    Give the `optimum` of the whole budget if it is known.
     """
     of_curves = [rows or curve.rows for curve in curves]
     n_rates = [curve.n_rates for curve in curves]
@@ -83,26 +83,26 @@ def find_cuts(
 
 
 def _solve_each(curves: Sequence[Curve], sizes: Sequence[int], rows: int | None) -> exact.Optimum:
-    """Return the optimum of each curve at a size of its own."""
+    """Return the optimum of each curve at its own size."""
     each = [exact.solve([curve], size, rows) for curve, size in zip(curves, sizes, strict=True)]
     return exact.Optimum([one.cuts[0] for one in each], [one.floors[0] for one in each])
 
 
 def cut(curve: Curve, cuts: Cuts, floor: float) -> Fold:
-    """Build the result from the cuts and the least loss that was proven for their number."""
+    """Build the fold from its cuts and from the lower bound on the loss of so many ids."""
     kept = information.information(curve.cum_neg, curve.cum_pos, cuts)
     loss = information.loss(curve.cum_neg, curve.cum_pos, cuts)
     gap = max(0.0, loss - floor)
     id_of_rate = np.repeat(
         np.arange(cuts.size + 1, dtype=np.int32), np.diff(cuts, prepend=0, append=curve.n_rates)
     )
-    # A value without rows has position -1, which reads the entry appended here.
+    # A value without rows has position -1: it gets the last entry, which is appended here.
     ids = np.append(id_of_rate, np.int32(_prior_id(curve, cuts)))[curve.position]
     return Fold(ids, cuts.size + 1, kept, curve.total, loss, kept + gap, gap)
 
 
 def _prior_id(curve: Curve, cuts: Cuts) -> int:
-    """Return the id of the overall rate, exactly.
+    """Return the id whose interval contains the overall rate, by exact arithmetic.
 
     The border between two ids is midway between the rates beside the cut, and belongs to the higher id.
     """

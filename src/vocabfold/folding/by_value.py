@@ -1,8 +1,8 @@
-"""Bare counts -> Fold, by the methods that look at values and not at neighbouring rates.
+"""Bare counts -> Fold, by the methods that choose values instead of grouping neighbouring rates.
 
-`frequency` and `selection` give the values with the highest scores an id of their own, and one id to all
-others; `hashing` deals positions to ids. Their groups are no intervals of the rate, but the best fold of that
-size is (kurkoski2014, Lemma 3), so its proof bounds them as well.
+`frequency` and `selection` dedicate ids to the values with the highest scores, and give all others one id;
+`hashing` assigns positions to ids. Their groups are not intervals of the rate, but the best fold of that size
+is (kurkoski2014, Lemma 3), so its bound is valid for them as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Counts = NDArray[np.int64]
 def fold_values(
     counts: Sequence[tuple[Counts, Counts]], curves: Sequence[Curve], budget: int, method: str, allocation: str
 ) -> tuple[list[Fold], float]:
-    """Fold each column at the size that the allocation gives it; also return the gap of all together."""
+    """Fold each column at the size that the allocation gives it; also return their joint gap."""
     sizes, groups = find_groups(counts, curves, budget, method, allocation)
     folds = []
     for pair, curve, of_values, size in zip(counts, curves, groups, sizes, strict=True):
@@ -56,13 +56,13 @@ def find_groups(
 
 
 def _buckets(n_values: int, size: int) -> Counts:
-    """Return a bucket for each position; of more buckets than positions, only those used are numbered."""
+    """Return a bucket for each position; number only used buckets if there are more of them than positions."""
     buckets = hashing(np.arange(n_values, dtype=np.uint64), size)
     return buckets if size <= n_values else np.unique(buckets, return_inverse=True)[1]
 
 
 def group(neg: Counts, pos: Counts, curve: Curve, groups: Counts, floor: float) -> Fold:
-    """Build the result from groups of values, and the least loss that was proven for their number."""
+    """Build the fold from groups of values and from the lower bound on the loss of so many ids."""
     n_groups = int(groups.max()) + 1
     # Sums of counts are exact in float64.
     sums = [np.bincount(groups, side, n_groups).astype(np.int64) for side in (neg, pos)]

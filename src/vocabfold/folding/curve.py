@@ -1,9 +1,9 @@
 """Counts -> Curve: the values sorted by rate, equal rates merged, cumulated.
 
-Some best fold is consecutive in the order of the rate (kurkoski2014, Lemma 3), and values of equal rate
-may share an id at no loss, so the solvers only need the prefix sums over the distinct rates. Rates are
-compared exactly. Most values of a large vocabulary are rare, so they are not sorted: a table over the
-small (neg, pos) pairs finds the few distinct ones, and only those are ordered.
+Some optimal fold consists of intervals of the rate (kurkoski2014, Lemma 3), and values of equal rate can
+share an id without loss, so the solvers need only the prefix sums over the distinct rates. Rates are compared
+exactly. Most values of a large vocabulary have few rows, so they are not sorted: a table over the small
+(neg, pos) pairs finds the few distinct ones, and only those are sorted.
 
 Index convention, for all solvers: segments are half-open [a, b) of the sorted rates; a cut c means
 "before position c", 0 < c < n_rates; the ends 0 and n_rates are implied and never stored.
@@ -22,10 +22,10 @@ _MAX_SIDE = 512  # of the table of small pairs: 2 MB, which stays in the cache
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One column's distinct rates, rising, as int64 prefix sums of their counts.
+    """The distinct rates of one column, rising, as int64 prefix sums of their counts.
 
-    `cum_neg` and `cum_pos` have n_rates + 1 entries, from 0 to the column's total. `position` gives
-    for every value the place of its rate, and -1 for a value without rows.
+    `cum_neg` and `cum_pos` have n_rates + 1 entries, from 0 to the column's total. `position` is the index of
+    each value's rate, or -1 for a value without rows.
     """
 
     cum_neg: NDArray[np.int64]
@@ -39,20 +39,20 @@ class Curve:
 
     @property
     def rows(self) -> int:
-        """Rows in all."""
+        """Number of rows."""
         return int(self.cum_neg[-1] + self.cum_pos[-1])
 
     @property
     def total(self) -> float:
-        """I(X;C) in nats per row: what a single group loses."""
+        """I(X;C) in nats per row: the loss of a single group."""
         return loss(self.cum_neg, self.cum_pos, np.empty(0, np.int64))
 
 
 def order(neg: NDArray[np.int64], pos: NDArray[np.int64], *, merge: bool = True) -> Curve:
     """Sort values by pos/(neg+pos), merge equal rates and cumulate; linear in the values with small counts.
 
-    Without merging, every value with rows has a position of its own, of equal rates in the order given: what
-    the paper cuts, for its figures.
+    With merge=False, every value with rows keeps its own position, equal rates in the given order. The paper
+    cuts such unmerged values, and its figures are reproduced with them.
     """
     if not merge:
         return _unmerged(neg, pos, order(neg, pos).position)
@@ -78,7 +78,7 @@ def order(neg: NDArray[np.int64], pos: NDArray[np.int64], *, merge: bool = True)
 
 
 def _unmerged(neg: NDArray[np.int64], pos: NDArray[np.int64], position: NDArray[np.int32]) -> Curve:
-    """Return the curve of values as they are, given the position of their rates."""
+    """Return the curve of unmerged values, given the positions of their rates."""
     by_rate = np.argsort(position, kind="stable")[np.count_nonzero(position < 0) :]
     apart = np.full(position.size, -1, np.int32)
     apart[by_rate] = np.arange(by_rate.size)
@@ -93,7 +93,7 @@ def _cumulate(rank: NDArray[np.int32], counts: NDArray[np.int64], n_rates: int) 
 
 
 def _rank(neg: NDArray[np.int64], pos: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
-    """Return for each pair the rank of its rate, equal rates sharing one, and the number of ranks.
+    """Return the rank of the rate of each pair (equal rates share one), and the number of ranks.
 
     Division rounds monotonically, so only rates with the same double need a closer look. There the exact
     remainder of the division, divided once more, orders them: two rates differ by 2**-104 at the least
@@ -129,7 +129,7 @@ def _remainder(
 def _tabulate(
     neg: NDArray[np.int64], pos: NDArray[np.int64], side: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the values of each small pair (at neg * side + pos), and list all the others."""
+    """Count the values of each small pair (at neg * side + pos), and list the other values."""
     counts = np.zeros(side * side, np.int64)
     n_large = 0
     for i in range(neg.size):
@@ -150,7 +150,7 @@ def _tabulate(
 def _look_up(
     neg: NDArray[np.int64], pos: NDArray[np.int64], rank_of_small: NDArray[np.int32], side: int
 ) -> NDArray[np.int32]:
-    """Return the rank of every value whose pair is small; the places of all others are left to fill."""
+    """Return the rank of every value whose pair is small; the other entries are left uninitialised."""
     position = np.empty(neg.size, np.int32)
     for i in range(neg.size):
         if neg[i] | pos[i] < side:

@@ -1,4 +1,4 @@
-"""The paper's formulas: how much a count table tells about the label, in nats.
+"""The paper's formulas: mutual information of a count table and the label, in nats.
 
 A group of values is a pair of counts (neg, pos). Its *divergence* from a base rate is the paper's f
 (eq:f) times its rows, and everything else is a sum of such terms: I(X;C) over the values, F(S) over
@@ -25,7 +25,7 @@ def phi(neg: float, pos: float) -> float:
     """Return neg ln neg + pos ln pos - (neg+pos) ln (neg+pos): minus the rows times their entropy.
 
     N * I(Z;C) is the sum of phi over the groups minus phi of the whole. That is the definition to check
-    against; where groups tell little it cancels, so nothing here is computed with it.
+    against. It cancels where groups have little information, so nothing here is computed with it.
     """
     rows = neg + pos
     negative = neg * math.log(neg / rows) if neg > 0 else 0.0
@@ -97,7 +97,7 @@ def _divergence_per_row(shift: float, base_neg: float, base_pos: float) -> float
 
 @kernel
 def gain(left_neg: float, left_pos: float, right_neg: float, right_pos: float) -> float:
-    """Return what separating two groups adds to the information (eq:delta1), in nats times rows."""
+    """Return the information gained by separating two groups (eq:delta1), in nats times rows."""
     base_neg = left_neg + right_neg
     base_pos = left_pos + right_pos
     if base_neg == 0 or base_pos == 0:
@@ -119,7 +119,7 @@ def information(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], cuts: ND
 
 
 def loss(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], cuts: NDArray[np.int64]) -> float:
-    """Return I(X;C) - F(S) as a sum of non-negative terms, in nats per row: what the segments hide."""
+    """Return the loss I(X;C) - F(S) of the segments as a sum of non-negative terms, in nats per row."""
     ends = _with_ends(cuts, cum_neg.size - 1)
     return _spread(cum_neg, cum_pos, ends) / float(cum_neg[-1] + cum_pos[-1])
 
@@ -130,7 +130,7 @@ def _with_ends(cuts: NDArray[np.int64], n_rates: int) -> NDArray[np.int64]:
 
 @kernel
 def _spread(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], ends: NDArray[np.int64]) -> float:
-    """Sum the divergences of all entries from the segment they are in, with a compensated sum."""
+    """Sum the divergences of all entries from their segments, with a compensated sum."""
     total = 0.0
     lost = 0.0
     for k in range(ends.size - 1):
@@ -156,7 +156,7 @@ def loss_of_groups(
     ids: NDArray[np.int32],
     size: int,
 ) -> float:
-    """Return what the ids hide of `n_values` values each with these counts, in nats times rows."""
+    """Return the loss of the ids, in nats times rows; an entry stands for `n_values` values of equal counts."""
     base_neg = np.zeros(size, np.int64)
     base_pos = np.zeros(size, np.int64)
     for i in range(neg.size):

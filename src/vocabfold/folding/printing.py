@@ -10,12 +10,12 @@ from typing import Any
 from vocabfold.errors import printable
 from vocabfold.support.checks import number
 
-_ROUNDING = 1e-15  # of the total: losses below are not shown,
-_ROUNDING_OF_BOUND = 1e-14  # and gaps below neither
+_ROUNDING = 1e-15  # of the total: smaller losses are shown as nearly none
+_ROUNDING_OF_BOUND = 1e-14  # of the total: smaller gaps are shown as 0
 _MAX_SHOWN = 40  # columns in a repr
 _BAR = 160  # pixels of the longest bar in a notebook
 
-Result = Any  # of a column, a table or a codebook: n_values, size, information, total, loss, gap
+Result = Any  # a column, table or codebook: n_values, size, information, total, loss, gap
 
 
 def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
@@ -33,26 +33,26 @@ def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
 
 def summary(result: Result) -> str:
     """Describe a result in one line."""
-    pooled = getattr(result, "n_rare", 0)  # values without an entry of their own, in a codebook
-    private = getattr(result, "n_dedicated", 0)  # and those with an id of their own
-    values = number(result.n_values, "value") + (f" and {pooled:,} pooled" if pooled else "")
-    ids = number(result.size, "id") + (f", {private:,} private" if private else "")
-    gain = getattr(result, "gain", None)  # on rows of other folds
+    # Only a codebook has rare values, dedicated ids and a cross-validated gain.
+    n_rare, n_dedicated = getattr(result, "n_rare", 0), getattr(result, "n_dedicated", 0)
+    values = number(result.n_values, "value") + (f" and {n_rare:,} rare" if n_rare else "")
+    ids = number(result.size, "id") + (f", {n_dedicated:,} dedicated" if n_dedicated else "")
+    gain = getattr(result, "gain", None)
     shown = [f"{share_kept(result)} of {result.total:.4g} nats kept", f"loss {result.loss:.2g}"]
     shown += [f"gap {shown_gap(result)}"] if result.gap is not None else []
-    shown += [f"out-of-fold gain {gain:.4g}"] if gain is not None else []
+    shown += [f"CV gain {gain:.4g}"] if gain is not None else []
     return f"{values} -> {ids}: {', '.join(shown)}"
 
 
 def shown_gap(result: Result) -> str:
-    """Return a gap; one that is only rounding is shown as 0, and none as nothing."""
+    """Return a gap as text: 0 if it is only rounding, nothing if there is none."""
     if result.gap is None:
         return ""
     return f"{0 if result.gap <= _ROUNDING_OF_BOUND * result.total else result.gap:.2g}"
 
 
 def share_kept(result: Result) -> str:
-    """Return the share of information kept, with so many digits that a loss shows."""
+    """Return the share of information kept, with enough digits to show the loss."""
     if result.loss == 0 or not result.total:
         return "100 %"
     lost = result.loss / result.total
@@ -64,11 +64,11 @@ def share_kept(result: Result) -> str:
 
 
 def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
-    """Describe a result in a notebook: in a sentence, and in a table with a row and a bar for each column."""
-    heads = ["", "values", "ids", "kept", "kept (nats)", "loss (nats)"]
+    """Describe a result in a notebook: a sentence, and a table with a row and a bar for each column."""
+    heads = ["", "values", "ids", "kept", "MI (nats)", "loss (nats)"]
     heads += ["gap (nats)"] if whole.gap is not None else []
     has_gain = getattr(whole, "gain", None) is not None
-    heads += ["out-of-fold gain (nats)"] if has_gain else []
+    heads += ["CV gain (nats)"] if has_gain else []
     rows = [(escape(printable(str(name))), result) for name, result in columns.items()]
     most = max((result.size for _, result in rows), default=0)
     cells = [
@@ -87,16 +87,17 @@ def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str
     ]
     if len(rows) > _MAX_SHOWN:
         cells.insert(_MAX_SHOWN, [f"... and {len(rows) - _MAX_SHOWN} more columns", *[""] * len(heads)])
-    head = "".join(f"<th>{text}</th>" for text in [*heads, "ids of one value, of several" if rows else ""])
+    of_bars = "ids, dedicated ones dark" if getattr(whole, "n_dedicated", 0) else ""
+    head = "".join(f"<th>{text}</th>" for text in [*heads, of_bars])
     body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<p><b>{noun}</b>: {escape(summary(whole))}</p>{table}"
 
 
 def _bar(result: Result, most: int) -> str:
-    """Return the ids of a column as a bar: those of one value dark, all others light."""
-    private = getattr(result, "n_dedicated", 0)
-    parts = ((private, "#0b6bcb"), (result.size - private, "#8fbce6"))
+    """Return the ids of a column as a bar: dedicated ids dark, all others light."""
+    n_dedicated = getattr(result, "n_dedicated", 0)
+    parts = ((n_dedicated, "#0b6bcb"), (result.size - n_dedicated, "#8fbce6"))
     block = "display:inline-block;height:.8em"
     spans = (
         f'<span style="{block};width:{_BAR * n / most:.1f}px;background:{colour}"></span>'

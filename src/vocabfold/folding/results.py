@@ -1,4 +1,4 @@
-"""What a fold is: the ids, what they keep, the proof."""
+"""Fold and FoldTable: the ids, the information they keep, and the proof of how good they are."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from vocabfold.folding.printing import html_summary, summaries, summary
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fold:
-    """The fold of one column: an id for every value, and what the ids keep in nats per row (0.69 nats = 1 bit).
+    """The fold of one column: an id for every value; information in nats per row (0.69 nats = 1 bit).
 
     Attributes
     ----------
     ids : int32 array
-        The id of each value, 0 to size - 1, numbered by the rate of the group, rising. Values of equal
-        rate share an id, unless the method is "frequency", "selection" or "hashing"; a value without rows has
-        the id whose rates are around the overall rate.
+        The id of each value, 0 to size - 1, numbered by the rising rate of the ids. Values of equal rate
+        share an id, unless the method is "frequency", "selection" or "hashing". A value without rows gets
+        the id nearest to the overall rate.
     size : int
-        Ids used: the size asked; fewer, if there are fewer distinct rates, or if intervals or buckets are
-        empty.
+        Ids used: as many as asked for, or fewer if there are fewer distinct rates, or if intervals or
+        buckets are empty.
     information : float
-        I(Z;C), what the ids tell about the label.
+        I(Z;C), the mutual information of the ids and the label.
     total : float
-        I(X;C), what the values tell.
+        I(X;C), the mutual information of the values and the label.
     loss : float
-        total - information, computed as a sum of non-negative terms.
+        total - information, computed as a sum of non-negative terms so that nothing cancels.
     bound : float
-        No fold of at most the size asked keeps more than this, up to rounding.
+        No fold of at most that many ids keeps more than this, up to rounding.
     gap : float
-        bound - information, at least 0. An exact fold has a gap of 0 up to rounding.
+        bound - information, at least 0. The gap of an exact fold is 0 up to rounding.
     """
 
     ids: NDArray[np.int32]
@@ -46,7 +46,7 @@ class Fold:
 
     @property
     def n_values(self) -> int:
-        """Values folded."""
+        """Number of values folded."""
         return self.ids.size
 
     def __repr__(self) -> str:
@@ -60,22 +60,22 @@ class Fold:
 class FoldTable(Mapping[str, Fold]):
     """The folds of several columns under one budget: a mapping from name to `Fold`.
 
-    The figures are sums over the columns, each in nats per row of its own column; they are not the
-    information of the columns together, which may overlap.
+    The figures are sums over the columns, each in nats per row of its own column. They are not the joint
+    information of the columns, which may be redundant.
 
     Attributes
     ----------
     folds : dict
-        The `Fold` of each column, in the order given. Ids begin at 0 in every column.
+        The `Fold` of each column, in the order given. Ids start at 0 in every column.
     sizes : dict
-        Ids of each column.
+        Number of ids of each column.
     budget, size : int
-        Ids allowed, and ids used in all.
+        Ids allowed and ids used, in total.
     information, total, loss : float
         As for `Fold`.
     bound : float
-        No folds of at most `budget` ids in all keep more than this, however the budget is split,
-        up to rounding.
+        No folds of at most `budget` ids in total keep more than this, however the budget is split, up to
+        rounding.
     gap : float
         bound - information, at least 0.
     """
@@ -90,17 +90,17 @@ class FoldTable(Mapping[str, Fold]):
 
     @property
     def n_values(self) -> int:
-        """Values folded in all."""
+        """Number of values folded, over all columns."""
         return sum(fold.n_values for fold in self.folds.values())
 
     @property
     def size(self) -> int:
-        """Ids used in all."""
+        """Number of ids used, over all columns."""
         return sum(self.sizes.values())
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Ids of each column."""
+        """Number of ids of each column."""
         return {name: fold.size for name, fold in self.folds.items()}
 
     def __getitem__(self, name: str) -> Fold:

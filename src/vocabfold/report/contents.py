@@ -1,7 +1,7 @@
-"""Codebook -> what is in its ids: rates, rows, values and their most frequent members, column by column.
+"""Codebook -> the contents of its ids, column by column: rates, rows, values and the most frequent values.
 
-A column may have more ids, and more values, than a page can hold. Ids next to each other by rate are shown
-together then, so that all have about as many rows; and of the values, those with most rows can be found.
+A column may have more ids and more values than fit into a page. Then neighbouring ids by rate are combined,
+each group with about as many rows, and the search finds only the most frequent values.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support.progress import track
 
 MOST_SEGMENTS, MOST_SEGMENTS_OF_ONE = 12_000, 1_000
-MOST_VALUES = 30_000  # that can be found
-MOST_CHARACTERS = 60  # of a value that can be found,
-_EXAMPLE_CHARACTERS, _N_EXAMPLES = 40, 3  # and of one that is shown with an id
+MOST_VALUES = 30_000  # that the search finds
+MOST_CHARACTERS = 60  # of a value that the search finds,
+_EXAMPLE_CHARACTERS, _N_EXAMPLES = 40, 3  # and of an example of an id
 MISSING, EMPTY = "(missing)", "(empty text)"
 
 Json = dict[str, Any]
@@ -35,38 +35,38 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in a column: its ids or neighbours of them, values that can be found, and shares of the rows."""
+    """The contents of a column: ids or groups of them, values that the search finds, and shares of the rows."""
 
     segments: Json
     values: Json
-    n_shared: int  # ids that several values may have
-    rare: float  # of the rows at fit, those of values with fewer than `dedicated_min` rows
-    missing: float | None  # not known, if it may be pooled
-    expected_unseen: float  # of new rows like those at fit
+    n_shared: int  # shared ids that have values
+    infrequent: float  # share of the rows at fit whose value has fewer than `dedicated_min` rows
+    missing: float | None  # share; unknown if missing values may be among the rare ones
+    expected_unseen: float  # share of new rows, if they are like those at fit
 
 
 def contents(book: Codebook) -> dict[str, Contents]:
-    """Look into every column of a codebook."""
+    """Return the contents of every column of a codebook."""
     sizes = [min(column.size, MOST_SEGMENTS_OF_ONE) for column in book.columns.values()]
     segments = share(sizes, [], max(MOST_SEGMENTS, len(book)), "uniform")
     n_values = [max(1, column.n_values) for column in book.columns.values()]
     values = share(n_values, [], max(MOST_VALUES, len(book)), "uniform")
     found = {}
     with Engine(book.memory_limit) as engine:
-        for i, name in enumerate(track(book.features, "looking into", engine.progress)):
+        for i, name in enumerate(track(book.features, "reading ids of", engine.progress)):
             found[name] = _contents(engine, book, name, segments[i], values[i])
     return found
 
 
 def shown(value: Any, most: int = MOST_CHARACTERS) -> str:
-    """Return a value in one line, its control characters spelled out; a long one is cut in the middle."""
+    """Return a value in one line: control characters are spelled out, long values cut in the middle."""
     if value is None or value == "":
         return MISSING if value is None else EMPTY
     raw = str(value)
     text = printable(raw) if len(raw) <= most else ""
     if text and len(text) <= most:
         return text
-    end = (most - 1) // 3  # often, as in addresses, it is the end that differs
+    end = (most - 1) // 3  # long values, such as addresses, often differ at the end
     return printable(raw[:most])[: most - 1 - end] + "…" + printable(raw[-most:])[-end:]
 
 
@@ -79,7 +79,7 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
         f"LIMIT {n_values}"
     )
     few = book.settings["dedicated_min"] * upr
-    conditions = {"rare": f"neg + pos < {few}", "once": f"neg + pos <= {upr}", "missing": "value IS NULL"}
+    conditions = {"infrequent": f"neg + pos < {few}", "once": f"neg + pos <= {upr}", "missing": "value IS NULL"}
     sums = (
         f"coalesce(sum(neg + pos) FILTER ({condition}), 0)::BIGINT AS {name}"
         for name, condition in conditions.items()
@@ -88,8 +88,8 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
     units = np.zeros((2, column.size), np.int64)
     ids = groups["id"].to_numpy()
     units[:, ids] = groups["neg"].to_numpy(), groups["pos"].to_numpy()
-    pooled = np.array([book.neg, book.pos]) - units.sum(axis=1)
-    units[:, column.other] += pooled
+    of_rare = np.array([book.neg, book.pos]) - units.sum(axis=1)
+    units[:, column.other] += of_rare
     counts = np.zeros(column.size, np.int64)
     counts[ids] = groups["n_values"].to_numpy()
     examples: list[list[Any]] = [[] for _ in range(column.size)]
@@ -99,7 +99,7 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
     places, segments = _segments(column, is_by_rate, units / upr, counts, examples, n_segments)
     values = frequent["value"].to_pylist()
     of_values, units_of_values = frequent["id"].to_numpy(), frequent["units"].to_numpy()
-    n_units, n_rare = book.neg + book.pos, int(pooled.sum())
+    n_units, n_rare = book.neg + book.pos, int(of_rare.sum())
     return Contents(
         segments=segments,
         n_shared=int(np.count_nonzero(counts)) - column.n_dedicated,
@@ -113,7 +113,7 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
             "of": column.n_values,
             "share_of_rows": float(units_of_values.sum() / n_units),
         },
-        rare=(shares["rare"] + n_rare) / n_units,
+        infrequent=(shares["infrequent"] + n_rare) / n_units,
         missing=None if n_rare and not shares["missing"] else shares["missing"] / n_units,
         expected_unseen=(shares["once"] + n_rare) / n_units,
     )
@@ -127,7 +127,7 @@ def _segments(
     examples: list[list[Any]],
     most: int,
 ) -> tuple[NDArray[np.int64], Json]:
-    """Return the segment of each id, and what is in each of them; by rate, rising."""
+    """Return the segment of each id, and the contents of each segment, by rising rate."""
     by_rate = np.argsort(column.rates, kind="stable")
     rows_of_id = rows.sum(axis=0)
     of_ids = rows_of_id[by_rate]
@@ -140,7 +140,7 @@ def _segments(
     places = np.empty(column.size, np.int64)
     places[by_rate] = of_segment
     borders = (0.0, *column.borders, 1.0)
-    # One id for all rates is no interval, and neither is one by another method.
+    # Neither a single id for all rates nor an id of a method by value is an interval.
     shared, has_intervals = set(column.shared), is_by_rate and column.borders
     intervals = {id: borders[i : i + 2] for i, id in enumerate(column.shared)} if has_intervals else {}
     rates = np.asarray(column.rates)[by_rate]
@@ -176,7 +176,7 @@ def _segments(
 
 
 def _role(column: BookColumn, is_shared: bool, n_values: int, is_by_rate: bool) -> str:
-    """Say what an id stands for: like rates, a value, all other ones, a hash, or nothing in the codebook."""
+    """Return what an id stands for: similar rates, one value, the rest, a hash, or rare and unseen values."""
     if is_shared:
         return "rates" if is_by_rate else "rest"
     if not n_values:

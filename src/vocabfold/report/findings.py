@@ -1,4 +1,4 @@
-"""Summary -> what it says in words: the title of each plot, which states what there is to see."""
+"""Summary -> its findings in words: the title of each plot states what the plot shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vocabfold.support.checks import number
 Json = dict[str, Any]
 SOME_DRIFT = 0.1  # of the population stability index, that is worth a look
 _MOST_NAMED = 8  # columns in a sentence
-OF = {"held_out": "on held-out rows", "gain": "on rows of other folds", "information": "of the rows at fit"}
+FIGURES = {"held_out": "test gain", "gain": "CV gain", "information": "train MI"}  # the most reliable one first
 
 
 def findings(summary: Json) -> dict[str, str]:
@@ -20,9 +20,9 @@ def findings(summary: Json) -> dict[str, str]:
         "columns": _columns(summary),
         "information": _information(summary),
     }
-    if said := _idle(summary):
-        found["idle"] = said
-    found["strip"] = _strip(summary["ids"][told_most(summary)])
+    if idle := _idle(summary):
+        found["idle"] = idle
+    found["strip"] = _strip(summary["ids"][most_informative(summary)])
     if summary["budgets"]:
         found["budgets"] = _budgets(summary["budgets"])
     if summary["trust"]:
@@ -34,17 +34,17 @@ def findings(summary: Json) -> dict[str, str]:
 
 def _got(about: Json) -> str:
     values = number(about["n_values"] + about["n_rare"], "value")
-    became = f"{values} of {number(about['n_columns'], 'column')} became {number(about['size'], 'id')}"
+    became = f"{values} in {number(about['n_columns'], 'column')} became {number(about['size'], 'id')}"
     label = f"{about['label']} = {about['positive']}"
     for fact in ("held_out", "gain"):
         if about[fact] is not None:
-            summed = " (summed over the columns)" if about["n_columns"] > 1 else ""
-            return f"{became}, which gain {about[fact]:.3g} bits per row{summed} about {label} {OF[fact]}"
-    return f"{became}, which keep {percent(about['kept'])} of what the values tell about {label}"
+            summed = ", summed over the columns" if about["n_columns"] > 1 else ""
+            return f"{became}, with a {FIGURES[fact]} of {about[fact]:.3g} nats/row for {label}{summed}"
+    return f"{became}, which keep {percent(about['kept'])} of the information about {label}"
 
 
 def percent(share: float) -> str:
-    """Return a share with so many digits that what there is, and what is missing, shows."""
+    """Format a share with enough digits to show both what there is and what is missing."""
     if share >= 1 or share <= 0:
         return f"{100 * share:.3g} %"
     if share < 0.01:
@@ -61,24 +61,24 @@ def percent(share: float) -> str:
 def _columns(summary: Json) -> str:
     columns, size = summary["columns"], summary["about"]["size"]
     if len(columns) == 1:
-        return f"{columns[0]['name']} has all {number(size, 'id')}"
+        return f"{columns[0]['name']} has {'the only id' if size == 1 else f'all {size:,} ids'}"
     first = max(columns, key=lambda column: column["size"])
-    private = summary["about"]["n_dedicated"]
-    of_own = f"; {percent(private / size)} of all ids stand for one value" if private else ""
-    return f"{first['name']} gets the most ids, {first['size']:,} of {size:,}{of_own}"
+    n_dedicated = summary["about"]["n_dedicated"]
+    dedicated = f"; {percent(n_dedicated / size)} of all ids are dedicated" if n_dedicated else ""
+    return f"{first['name']} gets the most ids, {first['size']:,} of {size:,}{dedicated}"
 
 
 def _information(summary: Json) -> str:
-    fact = _best_fact(summary)
-    first = summary["columns"][told_most(summary)]
-    told = sum(max(0.0, column[fact]) for column in summary["columns"])
-    share = f", {percent(first[fact] / told)} of the sum" if told > 0 and len(summary["columns"]) > 1 else ""
-    return f"{first['name']} tells the most {OF[fact]}: {first[fact]:.3g} bits per row{share}"
+    fact = _most_reliable(summary)
+    first = summary["columns"][most_informative(summary)]
+    total = sum(max(0.0, column[fact]) for column in summary["columns"])
+    share = f", {percent(first[fact] / total)} of the sum" if total > 0 and len(summary["columns"]) > 1 else ""
+    return f"{first['name']} has the largest {FIGURES[fact]}: {first[fact]:.3g} nats/row{share}"
 
 
-def told_most(summary: Json) -> int:
-    """Return the column that tells the most."""
-    fact, columns = _best_fact(summary), summary["columns"]
+def most_informative(summary: Json) -> int:
+    """Return the column with the largest gain or, without gains, the largest mutual information."""
+    fact, columns = _most_reliable(summary), summary["columns"]
     return max(range(len(columns)), key=lambda i: columns[i][fact])
 
 
@@ -88,46 +88,47 @@ def _strip(ids: Json) -> str:
     return f"{ids['name']}: {number(ids['size'], 'id')}, with rates from {span}"
 
 
-def _best_fact(summary: Json) -> str:
-    """Return the most honest figure that there is."""
-    return next(fact for fact in OF if summary["columns"][0][fact] is not None)
+def _most_reliable(summary: Json) -> str:
+    """Return the most reliable figure that there is."""
+    return next(fact for fact in FIGURES if summary["columns"][0][fact] is not None)
 
 
 def _budgets(budgets: Json) -> str:
-    by, levels = budgets["by"], budgets["level"]
-    best, what = levels[budgets["best"]], "keep" if by == "information" else "gain"
+    figure, levels = FIGURES[budgets["by"]], budgets["level"]
+    best = levels[budgets["best"]]
     first, last, chosen = (budgets["budget"][budgets[name]] for name in ("enough", "last_alike", "chosen"))
     if best <= 0:
-        return f"No budget {what}s anything {OF[by]}"
-    share = budgets["tolerance"] / best
-    alike = f"{first:,} to {last:,} ids {what} the same" if first < last else f"{first:,} ids {what} the most"
-    less = 1 - levels[budgets["chosen"]] / best
-    own = f"the codebook's budget of {chosen:,} is among them"
+        return f"No budget has a positive {figure}"
+    share, less = budgets["tolerance"] / best, 1 - levels[budgets["chosen"]] / best
+    plateau = f"the {figure} is largest there"
+    own = "this is the codebook's budget"
+    if first < last:
+        plateau = f"from {first:,} to {last:,} ids, the {figure} is within {percent(share)} of the best"
+        own = f"the codebook's budget of {chosen:,} is in this range"
     if less > share:
-        own = f"the codebook's budget of {chosen:,} {what}s {percent(less)} less"
-    elif first == last == chosen:
-        own = "the codebook's own budget"
-    return f"About {number(first, 'id')} are enough: {alike} {OF[by]}, up to {percent(share)}; {own}"
+        own = f"at the codebook's budget of {chosen:,} it is {percent(less)} lower"
+    return f"About {number(first, 'id')} {'is' if first == 1 else 'are'} enough: {plateau}; {own}"
 
 
 def _trust(trust: Json) -> dict[str, str]:
-    promised, what = trust["kept"], "what the ids tell about the rows at fit"
+    fact, expected = "train MI", trust["kept"]
     if trust["out_of_fold"] is not None:
-        promised, what = trust["out_of_fold"], "what the folds at fit promised"
+        fact, expected = "CV gain", trust["out_of_fold"]
     columns = trust["columns"]
-    figures = f"{trust['gain']:.3g} against {promised:.3g} bits per row"
     if trust["is_fitted"]:
-        held = "These are the rows that the codebook was fitted on, so they cannot tell what holds"
-    elif promised <= 0:
-        held = f"The held-out rows gain {trust['gain']:.3g} bits per row; {what}: {promised:.3g}"
-    elif trust["gain"] > promised:
-        held = f"The held-out rows gain more than {what}: {figures}"
+        result = "The codebook was fitted on these rows, so they cannot show whether it generalises"
+    elif expected <= 0:
+        result = f"The test gain is {trust['gain']:.3g} nats/row; the {fact} was {expected:.3g}"
+    elif trust["gain"] > expected:
+        result = f"The test gain exceeds the {fact}: {trust['gain']:.3g} against {expected:.3g} nats/row"
     else:
-        held = f"{percent(max(0.0, trust['gain']) / promised)} of {what} holds on the held-out rows: {figures}"
+        share = percent(max(0.0, trust["gain"]) / expected)
+        figures = f"{trust['gain']:.3g} of {expected:.3g} nats/row"
+        result = f"{share} of the {fact} generalises to the held-out rows: {figures}"
     drifted = max(columns, key=lambda column: column["drift"])
     few = sum(column["drift"] > SOME_DRIFT for column in columns)
     return {
-        "trust": held,
+        "trust": result,
         "calibration": _calibration(trust),
         "drift": f"{few} of {number(len(columns), 'column')} drifted noticeably (index above {SOME_DRIFT}), "
         f"{drifted['name']} the most: {drifted['drift']:.2g}",
@@ -136,25 +137,25 @@ def _trust(trust: Json) -> dict[str, str]:
 
 def _calibration(trust: Json) -> str:
     miss, shift = trust["miscalibration"], trust["rate"] - trust["rate_at_fit"]
-    rates = f"{percent(trust['rate'])} of these rows are positive, and {percent(trust['rate_at_fit'])} at fit"
-    why = f", as {rates}" if abs(shift) > miss / 2 else ""
+    rates = f"{percent(trust['rate'])} of these rows are positive, {percent(trust['rate_at_fit'])} were at fit"
+    why = f": {rates}" if abs(shift) > miss / 2 else ""
     return f"The rates of the ids are off by {100 * miss:.2g} percentage points on average{why}"
 
 
 def _comparison(comparison: Json) -> str:
     done = [trial for trial in comparison["trials"] if trial["lost"] is not None]
     if not done:
-        return "No method came to its end"
+        return "No method finished"
     budget = max(trial["budget"] for trial in done)
     there = sorted((trial for trial in done if trial["budget"] == budget), key=lambda trial: trial["lost"])
     first, last = there[0], there[-1]
-    least = f"At {budget:,} ids, {first['name']} loses {100 * first['lost']:.2g} % of the information"
-    return least if len(there) == 1 else f"{least}, and {last['name']} {100 * last['lost']:.2g} %"
+    best = f"At {number(budget, 'id')}, {first['name']} loses {100 * first['lost']:.2g} % of the information"
+    return best if len(there) == 1 else f"{best}; {last['name']} loses {100 * last['lost']:.2g} %"
 
 
 def _idle(summary: Json) -> str:
-    """Name the columns that gain nothing on rows that did not fit them."""
-    fact = _best_fact(summary)
+    """Name the columns that have no gain on rows that did not fit them."""
+    fact = _most_reliable(summary)
     if fact == "information":
         return ""
     idle = [column for column in summary["columns"] if column[fact] <= 0]
@@ -162,4 +163,5 @@ def _idle(summary: Json) -> str:
         return ""
     names = ", ".join(column["name"] for column in idle[:_MOST_NAMED]) + ", ..." * (len(idle) > _MOST_NAMED)
     ids = number(sum(column["size"] for column in idle), "id")
-    return f"Nothing is gained {OF[fact]} by {names} ({ids} in all): such columns may be left out"
+    have, them = ("has", "it") if len(idle) == 1 else ("have", "them")
+    return f"{names} {have} no {FIGURES[fact]}, but {ids}: consider dropping {them}"

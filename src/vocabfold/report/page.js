@@ -1,5 +1,5 @@
 "use strict";
-// Everything from data is put into the page as text (textContent), never as markup.
+// Everything from data enters the page as text (textContent), never as markup.
 (() => {
   const { summary, plots } = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
@@ -32,7 +32,7 @@
   const words = (text) => element("td", text, { class: "text", "data-value": text, dir: "auto" });
   const cell = (value, text) => element("td", text, { "data-value": value ?? "" });
 
-  // Tables: a click on a head sorts, a second one turns the order.
+  // Tables: a click on a head sorts, a second click reverses the order.
   const sort = (table, column, ascending) => {
     const rows = [...table.tBodies[0].rows];
     const value = (row) => row.cells[column].dataset.value;
@@ -62,7 +62,7 @@
     });
   }
 
-  // Plots. Expressions are interpreted (ast), so that the page needs no right to compile code.
+  // Plots. Expressions are interpreted (ast), so that the policy need not allow compiling code.
   const views = {};
   const drawn = Object.entries(plots).map(async ([name, spec]) => {
     const place = byId(`plot-${name}`);
@@ -111,12 +111,12 @@
     const table = byId("step-columns");
     table.tBodies[0].replaceChildren(...budgets.columns.map((column, c) => {
       const row = element("tr");
-      const bits = column.information[step];
+      const nats = column.information[step];
       row.append(named(summary.columns[c].name), cell(column.size[step], whole(column.size[step])));
-      row.append(cell(column.n_dedicated[step], whole(column.n_dedicated[step])), cell(bits, number(bits)));
+      row.append(cell(column.n_dedicated[step], whole(column.n_dedicated[step])), cell(nats, number(nats)));
       row.append(...facts.map((fact) => cell(column[fact][step], number(column[fact][step]))));
       const other = (i, sign) => {
-        const change = i == null ? null : sign * (column.information[i] - bits);
+        const change = i == null ? null : sign * (column.information[i] - nats);
         return [cell(i == null ? null : column.size[i], whole(i == null ? null : column.size[i])), cell(change, number(change))];
       };
       row.append(...other(half, -1), ...other(double, 1));
@@ -127,19 +127,18 @@
   };
   const advice = (now, half, double) => {
     const by = budgets.by;
-    const name = { held_out: "gain on held-out rows", gain: "gain on rows of other folds", information: "information kept" }[by];
+    const name = { held_out: "test gain", gain: "CV gain", information: "train MI" }[by];
     const best = budgets.level[budgets.best];
     const change = (i) => {
       const more = budgets[by][i] - now[by];
-      if (more === 0) return `leaves the ${name} as it is`;
+      if (more === 0) return `does not change the ${name}`;
       const share = best > 0 ? ` (${percent(Math.abs(more) / best)} of the best)` : "";
-      return `${more < 0 ? "lowers" : "raises"} the ${name} by ${number(Math.abs(more))} bits per row${share}`;
+      return `${more < 0 ? "lowers" : "raises"} the ${name} by ${number(Math.abs(more))} nats/row${share}`;
     };
     const parts = [];
     if (half != null) parts.push(`halving ${change(half)}`);
     if (double != null) parts.push(`doubling ${change(double)}`);
-    const said = parts.join("; ");
-    return said && `From ${ids(now.budget)}, ${said}.`;
+    return parts.length ? `From ${ids(now.budget)}, ${parts.join("; ")}.` : "";
   };
   if (budgets) {
     const go = (i) => { if (i != null) { step = Number(i); showStep(); } };
@@ -152,8 +151,8 @@
 
   // 4. The ids of a column.
   const roles = {
-    rates: "values of like rates", value: "one value", other: "all that is not in the codebook",
-    rest: "all values without an id of their own", hash: "values of the same hash", several: "several ids, drawn as one",
+    rates: "values of similar rates (shared)", value: "one value (dedicated)", other: "rare and unseen values (other)",
+    rest: "all values without a dedicated id", hash: "values with the same hash", several: "several ids, drawn as one",
   };
   let column = null;
   let strips = [];
@@ -177,16 +176,16 @@
     const s = column.segments;
     const facts = [["Id", idName(segment)], ["Stands for", roles[s.role[segment]]]];
     const isOther = s.n_ids[segment] === 1 && s.id[segment] === column.other;
-    if (isOther && !column.is_refused && s.role[segment] !== "other") facts.push(["Also", "every value that is not in the codebook"]);
-    if (isOther && column.n_rare) facts.push(["Pooled", `${whole(column.n_rare)} values with fewer than ${whole(summary.about.settings.min_count)} rows`]);
+    if (isOther && !column.is_refused && s.role[segment] !== "other") facts.push(["Also for", `${column.n_rare ? "rare and " : ""}unseen values (other)`]);
+    if (isOther && column.n_rare) facts.push(["Rare values", `${whole(column.n_rare)}, with fewer than ${whole(summary.about.settings.min_count)} rows each`]);
     if (value != null) {
       const v = column.values;
       facts.unshift(["Value", [`${v.text[value]}`]], ["Its rows", `${whole(v.rows[value])}, ${rate(v.rate[value])} of them positive`]);
     }
-    facts.push(["Rows at fit", `${whole(s.rows[segment])} (${percent(s.rows[segment] / summary.about.rows)})`]);
+    facts.push(["Training rows", `${whole(s.rows[segment])} (${percent(s.rows[segment] / summary.about.rows)})`]);
     if (s.observed[segment] != null) facts.push(["Positive", `${rate(s.observed[segment])} of them; 95 % interval ${rate(s.low[segment])} to ${rate(s.high[segment])}`]);
-    facts.push(["Rate of the id", `${rate(s.rate[segment])}${summary.about.settings.smoothing ? ", with the rates of its values pulled towards the mean of the column, as few rows say little" : ""}`]);
-    if (s.from[segment] != null) facts.push(["Interval", `values whose rate, so estimated, is from ${rate(s.from[segment])} to ${rate(s.to[segment])}`]);
+    facts.push(["Rate of the id", `${rate(s.rate[segment])}${summary.about.settings.smoothing ? " after smoothing: the rates of infrequent values are shrunk towards the mean of the column" : ""}`]);
+    if (s.from[segment] != null) facts.push(["Interval", `values whose ${summary.about.settings.smoothing ? "smoothed " : ""}rate is from ${rate(s.from[segment])} to ${rate(s.to[segment])}`]);
     if (s.role[segment] !== "other") facts.push(["Values", whole(s.n_values[segment])]);
     if (s.examples[segment].length) facts.push(["Most frequent", s.examples[segment]]);
     byId("id-facts").replaceChildren(...facts.flatMap(([name, text]) => {
@@ -209,9 +208,9 @@
     byId("strip-title").textContent = `${column.name}: ${ids(column.size)}, with rates from ${percent(Math.min(...s.rate))} to ${percent(Math.max(...s.rate))}`;
     const v = column.values;
     const notes = [];
-    if (n < column.size) notes.push(`${whole(column.size)} ids are drawn as ${whole(n)}: neighbours by rate together, with about as many rows each.`);
+    if (n < column.size) notes.push(`${whole(column.size)} ids are drawn as ${whole(n)} groups of neighbours by rate, each with about as many rows.`);
     notes.push(v.text.length < v.of
-      ? `The search finds the ${whole(v.text.length)} values with most rows (${percent(v.share_of_rows)} of the rows) of ${whole(v.of)}; for any other: vocabfold inspect BOOK --feature COLUMN --value VALUE.`
+      ? `The search finds the ${whole(v.text.length)} most frequent of ${whole(v.of)} values (${percent(v.share_of_rows)} of the rows). For the others: vocabfold inspect BOOK --feature COLUMN --value VALUE.`
       : `The search finds all ${whole(v.of)} values of the codebook.`);
     byId("strip-note").textContent = notes.join(" ");
     byId("segments").tBodies[0].replaceChildren(...s.rows.map((rows, k) => {
@@ -226,7 +225,7 @@
     showSegment(most);
     find();
   };
-  // Long values are cut in the page, so what is looked for is cut in the same way.
+  // Long values are cut in the page, so the search text is cut in the same way.
   const cut = (text) => {
     const all = [...text];
     return all.length <= 60 ? text : `${all.slice(0, 40).join("")}…${all.slice(-19).join("")}`;
@@ -258,14 +257,14 @@
       item.append(button);
       list.append(item);
     }
-    if (found.length > 8) list.append(element("li", `and ${whole(found.length - 8)} more that hold it`));
-    if (exact.length > 1) list.append(element("li", `${whole(exact.length)} values look like this one, as long ones are cut here; vocabfold inspect tells them apart.`));
+    if (found.length > 8) list.append(element("li", `and ${whole(found.length - 8)} more that contain it`));
+    if (exact.length > 1) list.append(element("li", `${whole(exact.length)} values look like this one, because long ones are cut here. Use vocabfold inspect to distinguish them.`));
     if (exact.length === 1) showSegment(places[exact[0]], exact[0]);
     if (!exact.length) {
       const gets = column.is_refused ? "is refused" : `gets the id ${column.other}`;
       list.append(element("li", text.length < of
-        ? `No value with many rows is exactly that; one that is not in the codebook ${gets}.`
-        : `No value in the codebook is exactly that; it ${gets}.`));
+        ? `This is none of the most frequent values; a value that is not in the codebook ${gets}.`
+        : `This value is not in the codebook; it ${gets}.`));
       if (!found.length && !column.is_refused) {
         const at = column.segments.id.findIndex((first, i) => first <= column.other && column.other <= column.segments.last[i]);
         if (at >= 0) showSegment(at);
@@ -280,7 +279,7 @@
   byId("find").addEventListener("input", find);
   showColumn(Number(byId("pick").value));
 
-  // 5. Calibration, of all columns or of one.
+  // 5. Calibration of all columns, or of one.
   const calibrate = (i) => {
     const bins = i < 0 ? summary.trust.calibration : summary.trust.columns[i].calibration;
     const rows = bins.rate.map((_, k) => Object.fromEntries(Object.entries(bins).map(([key, list]) => [key, list[k]])));

@@ -2,8 +2,8 @@
 
 `page.html` is its text and order, `page.js` what moves: the slider of budgets, the search, the sorting.
 
-Everything that comes from data is escaped by the template engine, or stands in a block of JSON that the script
-only ever shows as text. A policy in the page forbids it to load anything, and to run any script but its own.
+Everything from data is escaped by the template engine, or stands in a block of JSON that the script only shows
+as text. A policy in the page forbids loading anything, and running any script but its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from vocabfold.errors import MissingDependency
-from vocabfold.report.findings import OF, findings, percent, told_most
+from vocabfold.report.findings import FIGURES, findings, most_informative, percent
 from vocabfold.report.plots import MOST_BARS, name_of_chosen, plots, series
 from vocabfold.support import vega
 from vocabfold.support.palette import LIGHT
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 def check_libraries() -> None:
-    """Refuse to begin without the template engine and the library that draws."""
+    """Refuse to start without the template engine and the drawing library."""
     try:
         import jinja2  # noqa: F401
     except ImportError as error:
@@ -48,14 +48,14 @@ def page(summary: Json) -> str:
     assert "</script" not in library + script
     found, specs = findings(summary), plots(summary)
     for name, spec in specs.items():
-        spec["description"] = found[name]  # for those who hear it
+        spec["description"] = found[name]  # for screen readers
     return environment.get_template("page.html").render(
         summary,
         findings=found,
         facts=series(summary["budgets"]) if summary["budgets"] else [],
-        of=OF,
+        figures=FIGURES,
         name_of_chosen=name_of_chosen,
-        picked=told_most(summary),
+        picked=most_informative(summary),
         most_bars=MOST_BARS,
         colours=LIGHT,
         style=files("vocabfold.report").joinpath("page.css").read_text("utf-8"),
@@ -67,7 +67,7 @@ def page(summary: Json) -> str:
 
 
 def embedded(data: Any) -> str:
-    """Return data as JSON that cannot end the element it stands in."""
+    """Return data as JSON that cannot end its HTML element."""
     text = json.dumps(_rounded(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -75,12 +75,12 @@ def embedded(data: Any) -> str:
 
 
 def whole(number: float | None) -> str:
-    """Return a number of rows, values or ids."""
+    """Format a number of rows, values or ids."""
     return "–" if number is None else f"{number:,.0f}"
 
 
 def short(number: float | None) -> str:
-    """Return a number in three digits, as the script of the page does."""
+    """Format a number with three digits, as the script of the page does."""
     if number is None:
         return "–"
     if abs(number) >= 999.5:
@@ -89,7 +89,7 @@ def short(number: float | None) -> str:
 
 
 def maybe_percent(share: float | None) -> str:
-    """Return a share; of none, a dash."""
+    """Format a share; None is a dash."""
     return "–" if share is None else percent(share)
 
 

@@ -1,6 +1,6 @@
 """Summary -> Vega-Lite specifications, for the page and for pictures.
 
-Data that the page exchanges has a name.
+Data that the script of the page replaces has a name.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from typing import Any
 
 from vocabfold.evaluation.chart import panel
 from vocabfold.evaluation.results import MUCH_DRIFT
-from vocabfold.report.findings import told_most
+from vocabfold.report.findings import FIGURES, most_informative
 from vocabfold.support.palette import CSS, LIGHT, framed
 
 Json = dict[str, Any]
 
 MOST_BARS = 40  # columns in a plot; the tables have all
-_SERIES = {"information": "kept, rows at fit", "gain": "gain, other folds", "held_out": "gain, held-out rows"}
+_SERIES = {fact: FIGURES[fact] for fact in ("information", "gain", "held_out")}
 _COLOURS = {"information": "kept", "gain": "gain", "held_out": "held_out"}
-_DASHES = {"information": [2, 2], "gain": [7, 3], "held_out": [1, 0]}  # for those who see no colours
+_DASHES = {"information": [2, 2], "gain": [7, 3], "held_out": [1, 0]}  # legible without colours
 
 
 def plots(summary: Json, colours: Mapping[str, str] = CSS) -> dict[str, Json]:
     """Return the specification of each plot that there are figures for."""
     found = {"columns": _ids_of_columns(summary, colours), "information": _points(summary["columns"], colours)}
-    found["strip"] = _strip(summary["ids"][told_most(summary)])
+    found["strip"] = _strip(summary["ids"][most_informative(summary)])
     if summary["budgets"]:
         found["budgets"] = _budgets(summary["budgets"], colours)
     if summary["trust"]:
@@ -38,10 +38,10 @@ def plots(summary: Json, colours: Mapping[str, str] = CSS) -> dict[str, Json]:
 
 
 def pictures(summary: Json, titles: Mapping[str, str]) -> dict[str, Json]:
-    """Return the plots as they stand on paper: with a title, and a width."""
+    """Return the plots as pictures: with a title, a width and a white background."""
     specs = plots(summary, LIGHT)
     if "budgets" in specs:
-        specs["budgets"]["layer"].pop()  # where the slider is
+        specs["budgets"]["layer"].pop()  # the position of the slider
     return {
         name: spec | {"width": 620, "background": "white", "title": {"text": titles[name], "anchor": "start"}}
         for name, spec in specs.items()
@@ -49,19 +49,19 @@ def pictures(summary: Json, titles: Mapping[str, str]) -> dict[str, Json]:
 
 
 def series(budgets: Json) -> list[str]:
-    """Return the figures of a budget that are there."""
+    """Return the figures that every budget has."""
     return [fact for fact in _SERIES if budgets[fact][0] is not None]
 
 
 def _scale(colours: Mapping[str, str], names: Mapping[str, str]) -> Json:
-    """Return a colour for each series: names maps what it is called to the name of its colour."""
+    """Return the colour scale of several series; `names` maps each to the name of its colour."""
     return {"domain": list(names), "range": [colours[colour] for colour in names.values()]}
 
 
 def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
     facts = series(budgets)
     rows = [
-        {"budget": budget, "series": _SERIES[fact], "bits": figure}
+        {"budget": budget, "series": _SERIES[fact], "nats": figure}
         for fact in facts
         for budget, figure in zip(budgets["budget"], budgets[fact], strict=True)
     ]
@@ -69,7 +69,7 @@ def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
     x = {
         "field": "budget",
         "type": "quantitative",
-        "title": "ids in all columns",
+        "title": "budget (ids in total)",
         "scale": {"type": "log", "nice": False},
         "axis": {"format": "~s", "tickCount": 6},
     }
@@ -81,11 +81,11 @@ def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
         "scale": {"domain": list(names), "range": [_DASHES[fact] for fact in facts]},
     }
     tip = [
-        {"field": "budget", "title": "ids allowed", "format": ","},
-        {"field": "series", "title": "what"},
-        {"field": "bits", "title": "bits per row", "format": ".4~g"},
+        {"field": "budget", "format": ","},
+        {"field": "series", "title": "figure"},
+        {"field": "nats", "title": "nats/row", "format": ".4~g"},
     ]
-    y = {"field": "bits", "type": "quantitative", "title": "bits per row"}
+    y = {"field": "nats", "type": "quantitative", "title": "nats/row"}
     return {
         "height": 300,
         "layer": [
@@ -126,7 +126,7 @@ def _budgets(budgets: Json, colours: Mapping[str, str]) -> Json:
 
 
 def name_of_chosen(budgets: Json) -> str:
-    """Return what the codebook's own budget is called."""
+    """Return the label of the codebook's own budget."""
     chosen = f"codebook: {budgets['budget'][budgets['chosen']]:,}"
     return f"{chosen} (auto)" if budgets["is_auto"] else chosen
 
@@ -138,7 +138,7 @@ def _is_right(budgets: Json) -> bool:
 
 
 def _by_column(rows: list[Json], names: list[str]) -> tuple[Json, Json]:
-    """Return the beginning of a plot with a line for each column, and the axis that has them."""
+    """Return the start of a plot with one line per column, and the axis of columns."""
     axis = {"ticks": False, "offset": 6, "domain": False}
     y = {"field": "column", "type": "nominal", "sort": names, "title": None, "axis": axis}
     return {"data": {"values": rows}, "height": 20 * len(names) + 4}, y
@@ -146,30 +146,34 @@ def _by_column(rows: list[Json], names: list[str]) -> tuple[Json, Json]:
 
 def _ids_of_columns(summary: Json, colours: Mapping[str, str]) -> Json:
     columns = sorted(summary["columns"], key=lambda column: -column["size"])[:MOST_BARS]
-    kinds = {"of one value": "private", "of several values": "shared_ids", "of all else": "other"}
+    kinds = {"dedicated": "dedicated", "shared": "shared_ids", "other": "other"}
     rows = []
     for column in columns:
         left = column["size"] - column["n_dedicated"] - column["n_shared"]
         sizes = dict(zip(kinds, (column["n_dedicated"], column["n_shared"], left), strict=True))
-        rows += [{"column": column["name"], "kind": kind, "ids": n} for kind, n in sizes.items() if n]
+        rows += [
+            {"column": column["name"], "kind": kind, "ids": n, "place": place}
+            for place, (kind, n) in enumerate(sizes.items())
+            if n
+        ]
     spec, y = _by_column(rows, [column["name"] for column in columns])
     spec["mark"] = {"type": "bar"}
     spec["encoding"] = {
         "y": y,
         "x": {"field": "ids", "type": "quantitative", "title": "ids"},
         "color": {"field": "kind", "type": "nominal", "scale": _scale(colours, kinds)},
-        "order": {"field": "kind", "sort": "descending"},
+        "order": {"field": "place"},
         "tooltip": [{"field": "column"}, {"field": "kind"}, {"field": "ids", "format": ","}],
     }
     return spec
 
 
 def _points(columns: list[Json], colours: Mapping[str, str]) -> Json:
-    """Return what every column tells: a mark for each figure that is there, and two errors around the last."""
+    """Plot the figures of every column, with two standard errors around the test gain."""
     there = [fact for fact in _SERIES if columns[0][fact] is not None]
     ranked = sorted(columns, key=lambda column: -column[there[-1]])[:MOST_BARS]
     rows = [
-        {"column": column["name"], "series": _SERIES[fact], "bits": column[fact]}
+        {"column": column["name"], "series": _SERIES[fact], "nats": column[fact]}
         for column in ranked
         for fact in there
     ]
@@ -179,14 +183,14 @@ def _points(columns: list[Json], colours: Mapping[str, str]) -> Json:
     points = {
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
         "encoding": {
-            "x": {"field": "bits", "type": "quantitative", "title": "bits per row"},
+            "x": {"field": "nats", "type": "quantitative", "title": "nats/row"},
             "y": y,
             "color": {"field": "series", "type": "nominal", "scale": _scale(colours, names)},
             "shape": {"field": "series", "scale": {"domain": list(names)}},
             "tooltip": [
                 {"field": "column"},
-                {"field": "series", "title": "what"},
-                {"field": "bits", "format": ".3~g", "title": "bits per row"},
+                {"field": "series", "title": "figure"},
+                {"field": "nats", "format": ".3~g", "title": "nats/row"},
             ],
         },
     }
@@ -219,7 +223,7 @@ def _strip(ids: Json) -> Json:
                     "x": {
                         "field": "start",
                         "type": "quantitative",
-                        "title": "rows at fit, by the rate of their id, rising",
+                        "title": "training rows, by rising rate of their id",
                         "axis": {"format": ".0%", "grid": False},
                         "scale": {"domain": [0, 1], "nice": False},
                     },
@@ -248,7 +252,7 @@ def _strip(ids: Json) -> Json:
 
 
 def _strip_rows(ids: Json) -> list[Json]:
-    """Return the segments of a column with the place of each among all rows."""
+    """Return the segments of a column, each with its position among all rows."""
     segments, rows, end = ids["segments"], [], 0.0
     total = sum(segments["rows"]) or 1
     for i, n in enumerate(segments["rows"]):
@@ -286,7 +290,7 @@ def _calibration_rows(calibration: Json) -> list[Json]:
 def _calibration(trust: Json, colours: Mapping[str, str]) -> Json:
     of_rates = {"type": "quantitative", "axis": {"format": ".3~%"}, "scale": {"zero": False}}
     x = of_rates | {"field": "rate_at_fit", "title": "rate of the ids at fit"}
-    y = of_rates | {"field": "rate", "title": "rate of the held-out rows"}
+    y = of_rates | {"field": "rate", "title": "rate on held-out rows"}
     return {
         "height": 300,
         "data": {"name": "bins", "values": _calibration_rows(trust["calibration"])},

@@ -1,6 +1,6 @@
-"""Codebook, counts, new rows, comparison -> one dict of plain figures, which plots and page are made of.
+"""Codebook, budgets, evaluation, comparison -> one dict of plain figures, from which plots and page are made.
 
-Information is in bits per row here, and here alone: 1 bit is ln 2 = 0.693 nats.
+Information is in nats per row.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -23,22 +24,22 @@ from vocabfold.codebook.settings import OPTIONS, default_of
 from vocabfold.errors import flag, printable
 from vocabfold.evaluation.comparison import Comparison
 from vocabfold.evaluation.held_out import interval
-from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
+from vocabfold.evaluation.results import ColumnEvaluation, Evaluation
 from vocabfold.evaluation.sweep import Step
 from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
 from vocabfold.support.checks import number
 
-_ALIKE = 0.01  # of the best: so much less is as good
-_PLATEAU = 0.9  # of the best: from here on, what differs between neighbouring budgets is chance
-_POSITIVE = ("1", "1.0", "true", "True")  # what is positive if nobody says so
+_ALIKE = 0.01  # of the best: a smaller difference does not matter
+_PLATEAU = 0.9  # of the best: from here on, differences between neighbouring budgets are chance
+_POSITIVE = ("1", "1.0", "true", "True")  # the default positive values
 _MOST_OF_COMMAND = 600  # characters
 _MOST_OF_NOTE = 200  # characters
 _MOST_OF_WARNING = 400
-_FEW_ROWS = 100  # that tell nothing
+_FEW_ROWS = 100  # too few to evaluate on
 _MOST_BINS = 15  # of a calibration
 _NEAR = 0.03  # octaves
-_DIGITS = 12  # in which budgets are compared, so that rounding is no reason for more ids
+_DIGITS = 12  # for comparing budgets, so that rounding is no reason for more ids
 
 Json = dict[str, Any]
 
@@ -49,26 +50,26 @@ def summarise(
     held_out: Evaluation | None = None,
     compared: Comparison | None = None,
 ) -> Json:
-    """Return everything that the report says."""
+    """Return all figures of the report."""
     inside = contents(book)
-    honest = None if held_out is None or held_out.is_fitted else held_out
+    unbiased = None if held_out is None or held_out.is_fitted else held_out
     columns = [
-        _column(name, column, inside[name], None if honest is None else honest[name])
+        _column(name, column, inside[name], None if unbiased is None else unbiased[name])
         for name, column in book.columns.items()
     ]
     return {
         "version": vocabfold.__version__,
-        "about": _about(book, honest) | {"n_shared": sum(column["n_shared"] for column in columns)},
+        "about": _about(book, unbiased) | {"n_shared": sum(column["n_shared"] for column in columns)},
         "columns": _named_apart(columns),
         "budgets": None if steps is None else _budgets(book, steps),
         "ids": _named_apart([_ids(book, name, inside[name]) for name in book.features]),
-        "trust": None if held_out is None else _trust(book, held_out),
+        "trust": None if held_out is None else _trust(held_out),
         "comparison": None if compared is None else _comparison(book, compared),
     }
 
 
 def _named_apart(columns: list[Json]) -> list[Json]:
-    """Return columns with different names: long ones may have become alike."""
+    """Add numbers to names that became equal when long ones were cut."""
     seen: Counter[str] = Counter()
     for column in columns:
         seen[column["name"]] += 1
@@ -77,18 +78,9 @@ def _named_apart(columns: list[Json]) -> list[Json]:
     return columns
 
 
-def bits(nats: float) -> float:
-    """Return nats in bits."""
-    return nats / math.log(2)
-
-
-def _maybe(nats: float | None) -> float | None:
-    return None if nats is None else bits(nats)
-
-
 def _gap(result: Any) -> float | None:
-    """Return a gap; one that is only rounding is none."""
-    return 0.0 if shown_gap(result) == "0" else _maybe(result.gap)
+    """Return a gap, 0 if it is only rounding."""
+    return 0.0 if shown_gap(result) == "0" else result.gap
 
 
 def _about(book: Codebook, held_out: Evaluation | None) -> Json:
@@ -98,18 +90,18 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
         "label": shown(book.label),
         "positive": shown(book.positive),
         "rate": base,
-        "entropy": bits(-(base * math.log(base) + (1 - base) * math.log1p(-base))),
+        "entropy": -(base * math.log(base) + (1 - base) * math.log1p(-base)),
         "n_columns": len(book),
         "saved": None if book.saved is None else shown(book.saved),
-        "information": bits(book.information),
-        "total": bits(book.total),
-        "loss": bits(book.loss),
+        "information": book.information,
+        "total": book.total,
+        "loss": book.loss,
         "kept": _share(book.loss, book.total),
         "gap": _gap(book),
-        "bound": _maybe(book.bound),
-        "gain": _maybe(book.gain),
-        "held_out": None if held_out is None else bits(held_out.gain),
-        "is_plain": book.settings["smoothing"] == 0 and not book.n_rare,  # the gap is of the rows as they are
+        "bound": book.bound,
+        "gain": book.gain,
+        "held_out": None if held_out is None else held_out.gain,
+        "is_plain": book.settings["smoothing"] == 0 and not book.n_rare,  # so the gap is that of the rows
         "settings": {
             name: shown(value) if isinstance(value, str) else value for name, value in book.settings.items()
         },
@@ -119,7 +111,7 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
 
 
 def _commands(book: Codebook) -> Json:
-    """Return the commands that count such rows, and that fit such counts at another budget."""
+    """Return the commands that count these rows, and that fit the counts at another budget."""
     given = "".join(
         f" {flag(name)} {shlex.quote(str(book.settings[name]))}"
         for name in OPTIONS
@@ -140,7 +132,7 @@ def _commands(book: Codebook) -> Json:
 
 
 def _share(loss: float, total: float) -> float:
-    """Return the share that is kept."""
+    """Return the share of the information kept."""
     return 1 - loss / total if total else 1.0
 
 
@@ -149,14 +141,14 @@ def _column(name: str, column: BookColumn, inside: Contents, held_out: ColumnEva
     return {fact: getattr(column, fact) for fact in names} | {
         "name": shown(name),
         "n_shared": inside.n_shared,
-        "information": bits(column.information),
-        "total": bits(column.total),
-        "loss": bits(column.loss),
+        "information": column.information,
+        "total": column.total,
+        "loss": column.loss,
         "kept": _share(column.loss, column.total),
         "gap": _gap(column),
-        "gain": _maybe(column.gain),
-        "held_out": None if held_out is None else bits(held_out.gain),
-        "rare": inside.rare,
+        "gain": column.gain,
+        "held_out": None if held_out is None else held_out.gain,
+        "infrequent": inside.infrequent,
         "missing": inside.missing,
         "expected_unseen": inside.expected_unseen,
         "unseen": None if held_out is None else held_out.unseen,
@@ -164,15 +156,15 @@ def _column(name: str, column: BookColumn, inside: Contents, held_out: ColumnEva
 
 
 def _budgets(book: Codebook, steps: Sequence[Step]) -> Json:
-    """Return what each budget gives in all and to every column, and which would be enough."""
+    """Return the results of each budget, in total and per column, and which budget is enough."""
     budgets = [step.budget for step in steps]
     columns: list[Json] = [
         {
             "size": [step.columns[name].size for step in steps],
             "n_dedicated": [step.columns[name].n_dedicated for step in steps],
-            "information": [bits(step.columns[name].information) for step in steps],
-            "gain": [_maybe(step.columns[name].gain) for step in steps],
-            "held_out": [None if step.held_out is None else bits(step.held_out[name]) for step in steps],
+            "information": [step.columns[name].information for step in steps],
+            "gain": [step.columns[name].gain for step in steps],
+            "held_out": [None if step.held_out is None else step.held_out[name] for step in steps],
         }
         for name in book.features
     ]
@@ -183,7 +175,7 @@ def _budgets(book: Codebook, steps: Sequence[Step]) -> Json:
     by = next(fact for fact in ("held_out", "gain", "information") if whole[fact][0] is not None)
     return whole | {
         "budget": budgets,
-        "total": bits(book.total),
+        "total": book.total,
         "chosen": budgets.index(book.budget),
         "is_auto": book.settings["budget"] == "auto",
         "half": [_nearest(budgets, i, 1 / 2) for i in range(len(budgets))],
@@ -195,9 +187,9 @@ def _budgets(book: Codebook, steps: Sequence[Step]) -> Json:
 
 
 def _enough(budgets: Sequence[int], figures: Sequence[float], *, is_chance: bool) -> Json:
-    """Return the budgets that are as good as the best, up to a per cent or to what chance makes of neighbours.
+    """Return the budgets that are as good as the best, up to one per cent or to chance between neighbours.
 
-    A gain goes up and down a little from one budget to the next; what counts is the median of those around.
+    Gains fluctuate from one budget to the next, so their running median is compared.
     """
     exact = np.round(figures, _DIGITS)
     levels = exact
@@ -219,7 +211,7 @@ def _enough(budgets: Sequence[int], figures: Sequence[float], *, is_chance: bool
 
 
 def _sum(figures: Any) -> Any:
-    """Return a sum; of figures that are not there, none."""
+    """Return the sum, or None if a figure is missing."""
     there = list(figures)
     if None in there:
         return None
@@ -227,7 +219,7 @@ def _sum(figures: Any) -> Any:
 
 
 def _nearest(budgets: Sequence[int], i: int, times: float) -> int | None:
-    """Return which budget is so many times another one, up to rounding, if any is."""
+    """Return the index of the budget that is `times` another one, up to rounding; None if there is none."""
     wanted = budgets[i] * times
     near = min(range(len(budgets)), key=lambda j: abs(math.log(budgets[j] / wanted)))
     is_near = abs(math.log2(budgets[near] / wanted)) < _NEAR or abs(budgets[near] - wanted) <= max(
@@ -250,45 +242,42 @@ def _ids(book: Codebook, name: str, inside: Contents) -> Json:
     }
 
 
-def _trust(book: Codebook, held_out: Evaluation) -> Json:
-    facts = ("unseen", "expected_unseen", "rare", "missing", "drift", "miscalibration", "n_off")
-    columns, warned = [], []
-    for name, column in held_out.items():
-        in_bits = ("kept", "out_of_fold", "information", "gain", "error")
-        columns.append(
-            {"name": shown(name), "n_ids": len(column.ids)}
-            | {fact: _maybe(getattr(column, fact)) for fact in in_bits}
-            | {fact: getattr(column, fact) for fact in facts}
-            | {"calibration": _calibration([column])}
-        )
-        warned += warnings_of(book, name, column, unit="bits")
-    first = [*held_out.warnings[:1]] if held_out.is_fitted else []
+def _trust(held_out: Evaluation) -> Json:
+    names = [field.name for field in fields(ColumnEvaluation) if field.name != "ids"]
+    columns = [
+        {"name": shown(name), "n_ids": len(column.ids)}
+        | {fact: getattr(column, fact) for fact in names}
+        | {"calibration": _calibration([column])}
+        for name, column in held_out.items()
+    ]
+    warnings = list(held_out.warnings)
     if held_out.rows < _FEW_ROWS:
-        first.append(f"{number(held_out.rows, 'held-out row')} cannot tell what holds; give some thousands.")
+        rows = number(held_out.rows, "held-out row")
+        warnings.append(f"{rows} cannot show whether the codebook generalises. Give some thousands.")
     return {
         "rows": held_out.rows,
         "rate": held_out.rate,
         "rate_at_fit": held_out.rate_at_fit,
         "is_fitted": held_out.is_fitted,
         "miscalibration": float(np.mean([column.miscalibration for column in held_out.values()])),
-        "kept": bits(held_out.kept),
-        "out_of_fold": _maybe(held_out.out_of_fold),
-        "gain": bits(held_out.gain),
-        "warnings": [shown(text, _MOST_OF_WARNING) for text in (*first, *warned)],
+        "kept": held_out.kept,
+        "out_of_fold": held_out.out_of_fold,
+        "gain": held_out.gain,
+        "warnings": [shown(text, _MOST_OF_WARNING) for text in warnings],
         "columns": _named_apart(columns),
         "calibration": _calibration(list(held_out.values())),
     }
 
 
 def _calibration(columns: Sequence[ColumnEvaluation]) -> Json:
-    """Return ids of like rates together: their rate at fit, and that of the new rows with its 95 % interval."""
+    """Bin ids by rate: return the rate of each bin at fit, and in the new rows with its 95 % interval."""
     rates, rows, pos = (np.concatenate(parts) for parts in zip(*map(_of_ids, columns), strict=True))
     by_rate = np.argsort(rates, kind="stable")
     rates, rows, pos = rates[by_rate], rows[by_rate], pos[by_rate]
     middles = (np.cumsum(rows) - rows / 2) / rows.sum()
     bins = np.unique(np.floor(middles * _MOST_BINS), return_inverse=True)[1]
     n, positive, expected = (np.bincount(bins, part) for part in (rows, pos, rates * rows))
-    # With all columns together, a row is in each of them once, and tells no more than one row.
+    # With several columns, each row is counted once in every one of them, but is only one observation.
     low, high = interval(positive / len(columns), n / len(columns))
     return {
         "rate_at_fit": (expected / n).tolist(),
@@ -301,7 +290,7 @@ def _calibration(columns: Sequence[ColumnEvaluation]) -> Json:
 
 
 def _of_ids(column: ColumnEvaluation) -> tuple[NDArray[np.float64], ...]:
-    """Return the rate at fit, the new rows, and those with a positive label, of each id that has any."""
+    """Return the rate at fit, the new rows, and the positive ones, of each id with new rows."""
     rates, rows, rate = (column.ids[name].to_numpy() for name in ("rate_at_fit", "rows", "rate"))
     there = rows > 0
     return rates[there], rows[there], (rows * rate)[there]
@@ -311,22 +300,22 @@ def _comparison(book: Codebook, found: Comparison) -> Json:
     facts = ("method", "allocation", "name", "budget", "size", "seconds", "note")
     trials = [
         {fact: _plain(getattr(trial, fact)) for fact in facts}
-        | {fact: _maybe(getattr(trial, fact)) for fact in ("information", "loss")}
-        | {"gap": 0.0 if found.of_least(trial) == 1 else _maybe(trial.gap)}
-        | {"lost": _finite(found.lost(trial)), "of_least": _finite(found.of_least(trial))}
+        | {fact: getattr(trial, fact) for fact in ("information", "loss")}
+        | {"gap": 0.0 if found.times_optimum(trial) == 1 else trial.gap}
+        | {"lost": _finite(found.lost(trial)), "times_optimum": _finite(found.times_optimum(trial))}
         for trial in found
     ]
     return {
         "n_columns": found.n_columns,
         "n_values": found.n_values,
-        "total": bits(found.total),
+        "total": found.total,
         "trials": trials,
         "own": {"budget": book.budget, "size": book.size, "lost": 1 - _share(book.loss, book.total)},
     }
 
 
 def _plain(fact: Any) -> Any:
-    """Return a text of a file as it may be shown, if there is one."""
+    """Make a text from a file safe to show."""
     return shown(fact, _MOST_OF_NOTE) if isinstance(fact, str) and fact else fact
 
 

@@ -1,4 +1,4 @@
-"""Codebook -> report: what it needs is checked first, then computed, drawn and written in one go."""
+"""Codebook -> report: check all arguments first; then compute, draw and write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vocabfold.support import checks, vega
 from vocabfold.support.checks import number
 from vocabfold.support.progress import track
 
-_ROUNDING = 1e-6  # of what values tell
+_ROUNDING = 1e-6  # of the information of the values
 
 
 def write_report(
@@ -37,7 +37,7 @@ def write_report(
     overwrite: bool,
     **of_rows: Any,
 ) -> Json:
-    """Write the report, and return the figures in it; see `Codebook.report`."""
+    """Write the report and return its figures; see `Codebook.report`."""
     file = _check_places(path, pictures_to, overwrite)
     check_libraries()
     if steps is not None and checks.at_least("steps", steps, 3) > MOST_STEPS:
@@ -46,12 +46,12 @@ def write_report(
         check_counts(book, counts)
     elif steps is not None:
         raise InputError(
-            "is for other budgets, which need the counts: give these, too, or leave it out.", argument="steps"
+            "is for other budgets, which need the counts. Give these too, or leave it out.", argument="steps"
         )
     given = (name for name, value in of_rows.items() if not (value is None or value is False))
     unused = next((name for name in given if name != "memory_limit"), None)
     if heldout is None and unused:
-        raise InputError("is for held-out rows; give these, too, or leave it out.", argument=unused)
+        raise InputError("is for held-out rows. Give these too, or leave it out.", argument=unused)
     compared = compare if isinstance(compare, Comparison) or compare is None else read_comparison(compare)
     if compared is not None:
         _check_comparison(book, compared)
@@ -60,7 +60,7 @@ def write_report(
         new_rows, name = count_new(book, heldout, **of_rows)
         judged = judge(book, new_rows, name)
         if judged.is_fitted:
-            new_rows = None  # which would flatter every budget
+            new_rows = None  # every budget would look too good on them
     tried = None if counts is None else sweep(book, counts, new_rows, steps)
     summary = summarise(book, tried, judged, compared)
     for _ in track([""], "writing the page"):
@@ -72,7 +72,7 @@ def write_report(
 
 
 def draw(summary: Json, folder: Path, *, overwrite: bool) -> None:
-    """Write every plot to a folder, as SVG and as PNG."""
+    """Write every plot to a folder, as SVG and PNG."""
     specs = pictures(summary, findings(summary))
     for name in track(list(specs), "drawing"):
         svg = vega.as_svg(specs[name])
@@ -83,29 +83,29 @@ def draw(summary: Json, folder: Path, *, overwrite: bool) -> None:
 
 
 def _check_comparison(book: Codebook, compared: Comparison) -> None:
-    """Refuse a comparison on other counts."""
+    """Refuse a comparison of other counts."""
     of_book = len(book), book.n_values + book.n_rare
     is_same = of_book == (compared.n_columns, compared.n_values)
     if not is_same or not math.isclose(compared.total, book.total, rel_tol=_ROUNDING):
         raise InputError(
-            f"the comparison is of {compared.n_values:,} values in {number(compared.n_columns, 'column')} that "
-            f"tell {compared.total:.4g} nats, and the codebook of {of_book[1]:,} in {of_book[0]:,} that tell "
-            f"{book.total:.4g}; compare the counts that the codebook was fitted on."
+            f"the comparison was made on other counts than the codebook: {compared.n_values:,} values in "
+            f"{number(compared.n_columns, 'column')} with {compared.total:.4g} nats/row, not {of_book[1]:,} in "
+            f"{of_book[0]:,} with {book.total:.4g}. Compare the counts that the codebook was fitted on."
         )
 
 
 def _check_places(
     path: str | os.PathLike[str], pictures_to: str | os.PathLike[str] | None, overwrite: bool
 ) -> Path:
-    """Refuse places that cannot be written, before anything is computed."""
+    """Refuse paths that cannot be written, before anything is computed."""
     file = place(path)
     if file.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{path} must end in .html to be a report.")
+        raise InputError(f"the report must be a file that ends in .html, got {path}.")
     check_place(file, file, overwrite=overwrite)
     if pictures_to is not None:
         folder = place(pictures_to)
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is a file; give a folder for the pictures.")
+            raise InputError(f"pictures must be a folder, but {folder} is a file.")
         if folder.is_dir() and any(folder.iterdir()) and not overwrite:
             raise checks.taken(folder)
         checks.folder(folder if folder.exists() else folder.absolute().parent)

@@ -1,4 +1,4 @@
-"""Colours and fonts that all plots have in common.
+"""Colours and fonts that all plots share.
 
 In a page, colours are CSS variables, so that one drawing serves light, dark and paper; in a picture they are
 those of the light page.
@@ -16,7 +16,7 @@ LIGHT = {
     "gain": "#c4661f",
     "held_out": "#0b6bcb",
     "mark": "#b3261e",
-    "private": "#0b6bcb",
+    "dedicated": "#0b6bcb",
     "shared_ids": "#8fbce6",
     "other": "#c9ced4",
 }
@@ -24,7 +24,7 @@ CSS = {name: f"var(--{name.replace('_', '-')})" for name in LIGHT}
 
 
 def framed(spec: dict[str, Any], colours: Mapping[str, str]) -> dict[str, Any]:
-    """Add what all plots have in common."""
+    """Add the configuration that all plots share."""
     axis = {
         "labelColor": colours["ink"],
         "titleColor": colours["ink"],

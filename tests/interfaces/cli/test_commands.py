@@ -1,7 +1,9 @@
 """The command line as a user meets it: what it prints where, and how it ends."""
 
+import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,20 +13,20 @@ import pytest
 import vocabfold as vf
 from support.builders import fold_counts
 from support.terminal import FOLD, bad, ok
-from vocabfold.interfaces.cli import options
+from vocabfold.interfaces.cli import display, options
 
 
 @pytest.mark.filterwarnings("default:.*looks like the training data")
 def test_from_rows_to_ids(vocabfold, rows):
     out = ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
-    assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "nats", "kept", "loss"]
+    assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "train", "MI", "kept", "loss"]
     assert "5 of 5 ids used" in out
     book = vf.load("book")
     assert book.digest == fold_counts(vf.count(rows, "click", ["site", "zip"]), 5).digest
     assert f"digest {book.digest}" in out
     pq.write_table(pq.read_table(rows[0]).slice(1), "new.parquet")
     out = ok(vocabfold("transform", "book", "new.parquet", "-o", "ids.parquet", "--expect", book.digest))
-    assert out.splitlines()[0] == "199 rows -> ids.parquet"
+    assert out.splitlines()[0] == "wrote 199 rows to ids.parquet"
     assert pq.read_table("ids.parquet").equals(book.transform(pq.read_table("new.parquet")))
     code, _, err = vocabfold("transform", "book", "*day.parquet", "-o", "each/", "--only-ids", "--offset-ids")
     assert code == 0
@@ -42,20 +44,20 @@ def test_counts_are_kept_and_merged(vocabfold, rows):
         out = ok(vocabfold("count", path, "--label", "click", "-o", path.removesuffix(".parquet")))
         assert out.splitlines()[:2] == ["column  kind  values", "site    text       4"]
     out = ok(vocabfold("merge", "monday", "tuesday", "-o", "week"))
-    assert "400 rows, " in out
+    assert "wrote the counts of 400 rows (" in out
     ok(vocabfold("fit", "week", "--budget", "3", "-o", "book"))
     ok(vocabfold("fit", "monday", "tuesday", "--budget", "3", "--label", "click", "-o", "again"))
     assert vf.load("book").digest == vf.load("again").digest == vf.fit(vf.count(rows, "click"), 3).digest
 
 
-def test_training_rows_are_written_without_their_labels(vocabfold, rows):
+def test_training_rows_are_encoded_out_of_fold(vocabfold, rows):
     words = ["--label", "click", "--budget", "12", "--folds", "4", "--fold-seed", "3", "--shared-ids", "3"]
     out = ok(
         vocabfold("fit", *rows, *words, "--dedicated-min", "60", "-o", "book", "--train-out", "train.parquet")
     )
-    assert "400 rows -> train.parquet, each without its own label\n" in out
-    assert "values with at least 60 rows have ids of their own\n" in out
-    assert "out of fold" in out.splitlines()[0]
+    assert "wrote 400 rows to train.parquet (encoded out of fold)\n" in out
+    assert "values with at least 60 rows have dedicated ids\n" in out
+    assert "CV gain" in out.splitlines()[0]
     options = {"folds": 4, "fold_seed": 3, "shared_ids": 3, "dedicated_min": 60}
     book, written = vf.fit_transform(rows, "click", 12, out="again.parquet", **options)
     assert vf.load("book").digest == book.digest
@@ -88,11 +90,11 @@ def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
     ok(vocabfold("fit", rows[0], "--label", "click", "--budget", "9", "--features", "site,zip", "-o", "book"))
     code, out, err = vocabfold("evaluate", "book", rows[1])
     assert code == 0
-    assert out.splitlines()[0].split()[:5] == ["column", "at", "fit", "here", "gain"]
+    assert out.splitlines()[0].split()[:7] == ["column", "train", "MI", "test", "MI", "test", "gain"]
     assert out.splitlines()[3].startswith("all ")
     assert "200 rows, " in out
     assert (
-        "warning: column 'zip' has 5 values with a natural order; better give it to the model as it is.\n"
+        "warning: column 'zip' has only 5 values, which have a natural order. Give it to the model as it is.\n"
         in err
     )
     found = json.loads(vocabfold("evaluate", "book", rows[1], "--json")[1])
@@ -103,16 +105,14 @@ def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
     assert vocabfold("evaluate", "book", rows[1], "--fail-below", "-1")[0] == 0
     code, out, err = vocabfold("evaluate", "book", rows[1], "--fail-below", "0.9")
     assert (code, out.splitlines()[3][:4]) == (1, "all ")
-    assert err.splitlines()[-1] == f"failed: the gain of {judged.gain:.4g} nats per row is below 0.9."
+    assert err.splitlines()[-1] == f"failed: the test gain of {judged.gain:.4g} nats/row is below 0.9."
     assert found["passed"]
     code, _, err = vocabfold("evaluate", "book", rows[0], "--fail-below", "-9")
     assert (
-        "warning: monday.parquet seems to be what the codebook was fitted on: evaluate it on other rows.\n"
-        in err
+        "warning: monday.parquet looks like the training data: the figures are optimistic. Evaluate on "
+        "held-out rows.\n" in err
     )
-    failed = (
-        "failed: these seem to be the rows that the codebook was fitted on, which tell nothing about others."
-    )
+    failed = "failed: the rows look like the training data, which cannot show whether the codebook generalises."
     assert (code, err.splitlines()[-1]) == (1, failed)
     assert not json.loads(vocabfold("evaluate", "book", rows[1], "--json", "--fail-below", "9")[1])["passed"]
     ok(vocabfold("transform", "book", rows[1], "-o", "ids.parquet"))
@@ -124,11 +124,11 @@ def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
 def test_why_ids_are_left_over(vocabfold, rows):
     words = ["fit", *rows, "--label", "click", "-b", "40", "-o", "book", "--force"]
     out = ok(vocabfold(*words, "--dedicated-min", "500"))
-    assert "of 40 ids used (no value has 500 rows: --dedicated-min)" in out
-    assert "of 40 ids used (no other value has 50 rows: --min-count)" in ok(
+    assert "of 40 ids used (no value has 500 rows: lower --dedicated-min)" in out
+    assert "of 40 ids used (no other value has 50 rows: lower --min-count)" in ok(
         vocabfold(*words, "--min-count", "50")
     )
-    assert "values with at least 50 rows have ids of their own" in ok(vocabfold(*words, "--min-count", "50"))
+    assert "values with at least 50 rows have dedicated ids" in ok(vocabfold(*words, "--min-count", "50"))
 
 
 def test_names_of_columns_are_not_taken_for_options(vocabfold):
@@ -138,7 +138,7 @@ def test_names_of_columns_are_not_taken_for_options(vocabfold):
 
 
 def test_columns_that_nobody_named_are_listed(vocabfold, rows):
-    note = "note: not text, so left as they are: zip (to fold them, name all --features)\n"
+    note = "note: columns that are not text were left out: zip (to fold them, name all --features)\n"
     for words in (["count"], ["fit", "--budget", "9"], ["fit", "--budget", "9", "--train-out", "t.csv"]):
         out = [words[0], rows[0], "--label", "click", *words[1:], "-o", f"out{len(words)}"]
         code, _, err = vocabfold(*out)
@@ -224,12 +224,12 @@ def test_methods_that_look_at_values_print_what_they_used(vocabfold, rows):
     out = ok(vocabfold(*fit, "--method", "frequency"))
     assert "values with at least" not in out
     out = ok(vocabfold(*fit, "--method", "hashing", "--allocation", "uniform", "--budget", "6"))
-    assert "of 6 ids used (the method made no more)" in out
+    assert "of 6 ids used (the method did not make more)" in out
     out = ok(vocabfold(*fit, "--budget", "60", "--unseen", "own"))
-    assert "7 of 60 ids used (more would keep no more), 100 %" in out
+    assert "7 of 60 ids used (more would not help), 100 %" in out
     assert "method" not in out
     out = ok(vocabfold(*fit, "--budget", "3", "--method", "greedy"))
-    assert re.search(r"kept, gap [\d.e-]+ \(1\.\d+ times the least loss\)", out)
+    assert re.search(r"kept, gap [\d.e-]+ \(loss 1\.\d+ × optimum\)", out)
     assert "label click = 1, method greedy" in out
 
 
@@ -307,6 +307,16 @@ def test_what_is_shown_cannot_write_to_the_terminal(vocabfold):
     assert "\x1b" not in bad(vocabfold("fit", "in.parquet", "--label", "z", "--budget", "2", "-o", "b"))
 
 
+def test_characters_that_the_terminal_lacks_are_escaped(monkeypatch):
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    display.line("0.1 ± 0.02")
+    display.machine({"café": "±"})
+    first, *rest = terminal.buffer.getvalue().decode("ascii").splitlines()
+    assert first == r"0.1 \xb1 0.02"
+    assert json.loads("".join(rest)) == {"café": "±"}
+
+
 def test_an_interrupted_demo_does_not_go_on(vocabfold, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -330,7 +340,7 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
     of_rows = [*rows, "--label", "click"]
     out = ok(vocabfold("compare", *of_rows, *asked, "--plot", "a.svg"))
     assert out.count("hashing  uniform") == 2
-    assert "plot -> a.svg" in out
+    assert "wrote the plot to a.svg" in out
     assert "hashing, uniform" in Path("a.svg").read_text()
     ok(vocabfold("count", *of_rows, "-o", "counts"))
     found = json.loads(ok(vocabfold("compare", "counts", *asked, "--json")))
@@ -378,11 +388,11 @@ def test_a_report_is_a_page(vocabfold, rows):
     Path("compare.json").write_text(found)
     given = ["--counts", "counts", "--heldout", tuesday, "--label", "click", "--compare", "compare.json"]
     code, said, err = vocabfold("report", "book", *given, "--steps", 5, "--pictures", "plots", "-o", "r.html")
-    assert (code, err[:50]) == (0, "warning: column 'site' has values that are not in ")
+    assert (code, err[:50]) == (0, "warning: column 'site' has unseen values in 57 % o")
     lines = said.splitlines()
-    assert lines[0].startswith("4 values of 1 column became 2 ids, which gain ")
-    assert lines[-2] == "plots -> plots"
-    assert lines[-1] == "report -> r.html (open it in a browser)"
+    assert lines[0].startswith("4 values in 1 column became 2 ids, with a test gain of ")
+    assert lines[-2] == "wrote the plots to plots"
+    assert lines[-1] == "wrote the report to r.html (open it in a browser)"
     again = vocabfold("report", "book", "-o", "r.html")
     assert again == (2, "", "error: r.html exists; give another name, or use --force to replace it.\n")
     found = json.loads(ok(vocabfold("report", "book", "-o", "r.html", "--force", "--json")))
@@ -394,16 +404,16 @@ def test_a_report_is_a_page(vocabfold, rows):
     [
         (
             ["--steps", "5"],
-            "--steps is for other budgets, which need the counts: give these, too, or leave it out.",
+            "--steps is for other budgets, which need the counts. Give these too, or leave it out.",
         ),
         (["--counts", "counts", "--steps", "1000"], "--steps must be at most 200, got 1,000."),
-        (["--label", "x"], "--label is for held-out rows; give these, too, or leave it out."),
-        (["--drop-null-labels"], "--drop-null-labels is for held-out rows; give these, too, or leave it out."),
+        (["--label", "x"], "--label is for held-out rows. Give these too, or leave it out."),
+        (["--drop-null-labels"], "--drop-null-labels is for held-out rows. Give these too, or leave it out."),
         (
             ["--counts", "other"],
             "these are not the counts that the codebook was fitted on; give those, or fit these.",
         ),
-        (["-o", "r.txt"], "r.txt must end in .html to be a report."),
+        (["-o", "r.txt"], "the report must be a file that ends in .html, got r.txt."),
     ],
     ids=str,
 )

@@ -68,7 +68,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--method", "divisive", "-o", "b"],
-            "method 'divisive' has no joint allocation, as it does not tell what one more id is worth; give "
+            "method 'divisive' has no joint allocation, because it does not rank cuts or values by gain. Give "
             "--allocation uniform or --allocation information.",
         ),
         (
@@ -94,7 +94,7 @@ from support.terminal import COMMAND, bad, ok
         ),
         (
             ["fit", "monday.parquet", "-b", "9", "--epsilon", "1.5", "-o", "b"],
-            "--epsilon must be a number below 1, and 1e-09 at least, got 1.5.",
+            "--epsilon must be a number, at least 1e-09 and below 1, got 1.5.",
         ),
         (["fit", "monday.parquet", "-b", "9", "-o", "b"], "--label is missing: name the column that holds it."),
         (
@@ -213,15 +213,18 @@ def test_nothing_is_begun_if_the_result_cannot_be_written(vocabfold, rows, monke
 def test_a_value_that_the_column_cannot_hold(vocabfold, rows):
     vf.fit(vf.count(rows, "click", "zip"), 3).save("book")
     message = bad(vocabfold("inspect", "book", "--feature", "zip", "--value", "x"))
-    assert message == "column 'zip' holds integer values, and 'x' is none."
+    assert message == "column 'zip' has integer values, and 'x' is not one."
 
 
 def test_a_column_of_which_nothing_is_known_is_pointed_out(vocabfold, rows):
     vf.fit(vf.count(rows, "click"), 3).save("book")
     Path("other.csv").write_text("site\nx\ny\n")
     code, out, err = vocabfold("transform", "book", "other.csv", "-o", "ids.csv")
-    assert (code, err) == (0, "warning: no value of column 'site' is in the codebook; is it the same column?\n")
-    assert "site                      2  100.00 %" in out
+    assert (code, err) == (
+        0,
+        "warning: no value of column 'site' is in the codebook. Check that it is the same column.\n",
+    )
+    assert "site              2  100.00 %" in out
 
 
 def test_results_are_replaced_if_forced(vocabfold, rows):

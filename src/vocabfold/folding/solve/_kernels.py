@@ -1,15 +1,15 @@
 """Loops over the segments of one curve, compiled.
 
-A segment's loss is what its values tell beyond the segment as a whole: the sum of its values' divergences
-from the column's rate minus its own (eq:FS and eq:IXC). Both are of the size of the information, not of the
-entropy, so weak columns stay accurate. The row i of a `table` holds what that difference needs:
+The loss of a segment is the sum of its values' divergences from the column's rate minus the segment's own
+divergence (eq:FS and eq:IXC). Both are of the size of the information, not of the entropy, so columns with
+little information stay accurate. Row i of a `table` holds what that difference needs:
 
-    ROWS        rows before position i
-    CROSS       cross product of the counts before i with the column's
-    TOLD, REST  divergences of the values before i, cumulated in two floats
+    ROWS       rows before position i
+    CROSS      cross product of the counts before i with the column's
+    HIGH, LOW  divergences of the values before i, cumulated in two floats
 
-The cross product needs no second float: where rounding gives a segment a little too much, its neighbour has as
-much too little, and as their rates are close the losses change to second order only.
+The cross product needs no second float: rounding that adds a little to a segment takes as much from its
+neighbour, and as their rates are close, the losses change to second order only.
 
 The loss obeys the quadrangle inequality: for a <= b <= c <= d, crossing segments lose no more than nested
 ones, loss(a,c) + loss(b,d) <= loss(a,d) + loss(b,c). All loops below rest on it.
@@ -21,21 +21,21 @@ from numpy.typing import NDArray
 from vocabfold.folding.information import cross_product, excess
 from vocabfold.support.kernels import inlined, kernel
 
-ROWS, CROSS, TOLD, REST = range(4)
+ROWS, CROSS, HIGH, LOW = range(4)
 
 Scale = tuple[float, float, float, float]
 """A column's constants: the shares of its two classes, and one over their counts."""
 
 
 def scale_of(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64]) -> Scale:
-    """Return the constants of a curve that has both classes."""
+    """Return the constants of a curve with both classes."""
     neg, pos = float(cum_neg[-1]), float(cum_pos[-1])
     return neg / (neg + pos), pos / (neg + pos), 1 / neg, 1 / pos
 
 
 @kernel
 def tabulate(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], scale: Scale) -> NDArray[np.float64]:
-    """Return the table of a curve that has both classes."""
+    """Return the table of a curve with both classes."""
     n_rates = cum_neg.size - 1
     base_neg = float(cum_neg[n_rates])
     base_pos = float(cum_pos[n_rates])
@@ -50,8 +50,8 @@ def tabulate(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], scale: Scal
         carry = total - high
         low += (high - (total - carry)) + (term - carry)
         high = total
-        table[i, TOLD] = high
-        table[i, REST] = low
+        table[i, HIGH] = high
+        table[i, LOW] = low
     return table
 
 
@@ -67,26 +67,25 @@ def _divergence(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> flo
 @inlined
 def segment_loss(table: NDArray[np.float64], scale: Scale, a: int, b: int) -> float:
     """Return the loss of the segment [a, b), in nats times rows."""
-    told: float = (table[b, TOLD] - table[a, TOLD]) + (table[b, REST] - table[a, REST])
-    return max(0.0, told - _divergence(table, scale, a, b))
+    of_values: float = (table[b, HIGH] - table[a, HIGH]) + (table[b, LOW] - table[a, LOW])
+    return max(0.0, of_values - _divergence(table, scale, a, b))
 
 
 @inlined
 def _cost(table: NDArray[np.float64], scale: Scale, best: NDArray[np.float64], start: int, end: int) -> float:
-    """Return the cost of the best partition up to `start` and a last segment [start, end) at no price."""
+    """Return the cost of the best partition up to `start` plus the loss of a last segment [start, end)."""
     cost: float = best[start] + segment_loss(table, scale, start, end)
     return cost
 
 
 @kernel
 def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[float, NDArray[np.int32]]:
-    """Partition so that the loss plus the price of every segment is least.
+    """Find the partition that minimises the loss plus a price for every segment.
 
-    Returns that minimum, and for each position where the last segment of the best partition up to there
-    begins. Candidates for that beginning stand in a queue, each with the position from which it is the
-    best and its cost there: by the quadrangle inequality a later candidate that has overtaken an earlier
-    one stays ahead, so the position is found by galloping and halving (galil1992). About 8 evaluations of
-    the cost per position.
+    Return that minimum and, for each position, the start of the last segment of the best partition up to it.
+    Candidate starts stand in a queue, each with the position from which it is the best, and its cost there: by
+    the quadrangle inequality a later candidate that has overtaken an earlier one stays ahead, so galloping and
+    bisection find that position (galil1992). About 8 evaluations of the cost per position.
     """
     last = table.shape[0] - 1
     best = np.zeros(last + 1)
@@ -99,7 +98,7 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
     since[0] = 1
     entry[0] = _cost(table, scale, best, 0, 1)
     for here in range(1, last + 1):
-        # The head is the best at `here`, with its cost at hand; then it, or the next, is made so for here + 1.
+        # The head is the best start at `here`, and its cost is known. Then prepare the head for here + 1.
         best[here] = entry[head] + price
         previous[here] = queue[head]
         if here == last:
@@ -109,7 +108,7 @@ def price_pass(table: NDArray[np.float64], scale: Scale, price: float) -> tuple[
         else:
             since[head] = here + 1
             entry[head] = _cost(table, scale, best, queue[head], here + 1)
-        # Candidates that `here` beats from their first position on are never the best.
+        # Remove candidates that `here` beats from their first position on: they are never the best.
         ahead = last + 1
         behind = ahead
         cost_ahead = np.inf
@@ -153,10 +152,10 @@ def narrow_pass(
     earlier: NDArray[np.int32],
     later: NDArray[np.int32],
 ) -> tuple[float, NDArray[np.int32]]:
-    """Do as `price_pass`, but try only the beginnings between those of a higher and a lower price.
+    """Do as `price_pass`, but try only the starts between those at a higher and at a lower price.
 
-    The best beginning moves right as the price falls. Rounding can turn two of them around where they are
-    equally good, hence the minimum and maximum.
+    The best start moves right as the price falls. Rounding can swap two starts that are equally good, hence the
+    minimum and maximum.
     """
     last = table.shape[0] - 1
     best = np.zeros(last + 1)
@@ -174,7 +173,7 @@ def narrow_pass(
 
 @kernel
 def trace(previous: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Follow the beginnings back from the end; return the cuts, rising."""
+    """Follow the starts back from the end; return the cuts, rising."""
     size = 0
     here = previous.size - 1
     while here > 0:
@@ -192,10 +191,10 @@ def trace(previous: NDArray[np.int32]) -> NDArray[np.int64]:
 def layer_pass(
     table: NDArray[np.float64], scale: Scale, before: NDArray[np.float64], size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Add one segment to the best partitions of size - 1: the least loss of `size` up to each position.
+    """Add one segment to the best partitions into size - 1; return the least loss up to each position.
 
-    Also returns where the last segment begins. Beginnings rise with the position, so each is looked for
-    between those of its neighbours in a coarser grid, all positions of a grid before the next finer one.
+    Also return where the last segment starts. Starts rise with the position, so each is searched between those
+    of its neighbours in a coarser grid; all positions of one grid come before those of the next finer one.
     """
     last = table.shape[0] - 1
     best = np.full(last + 1, np.inf)

@@ -1,8 +1,8 @@
-"""What the paper compares with, and what practitioners use: curves -> cuts, values -> scores or buckets.
+"""Baselines of the paper and of practitioners: curves -> cuts, values -> scores or buckets.
 
-The paper has no guarantee for any. `agglomerative`, `bucketing` and `divisive` fold neighbouring rates, so
-they work on a curve; `frequency` and `selection` score values, of which the best keep an id of their own while
-all others share one; `hashing` looks at neither rates nor rows.
+The paper has no guarantee for any. `agglomerative`, `bucketing` and `divisive` group neighbouring rates, so
+they work on a curve; `frequency` and `selection` score values, of which the best get dedicated ids while all
+others share one; `hashing` uses neither rates nor rows.
 """
 
 import numpy as np
@@ -21,9 +21,9 @@ Counts = NDArray[np.int64]
 
 
 def agglomerative(curve: Curve) -> Gains:
-    """Merge the two groups that lose least, until one is left (baker1998, slonim2001).
+    """Repeatedly merge the two groups that lose least, until one is left (baker1998, slonim2001).
 
-    Returns the cuts in the reverse order of their removal, with what each removal lost: a fold of size m keeps
+    Return the cuts in the reverse order of their removal, with the loss of each removal: a fold of size m has
     the first m - 1. Losses never fall from one merge to the next (thm:submodular). Only neighbours are tried:
     of three groups, merging the outer two loses no less than merging one of them with the middle one
     (docs/paper.md). O(K log K) for K rates.
@@ -34,14 +34,13 @@ def agglomerative(curve: Curve) -> Gains:
 def bucketing(curve: Curve, size: int) -> Cuts:
     """Cut the range of rates into `size` equal intervals, [0, 1/size) to [(size - 1)/size, 1].
 
-    Loses at most what f (eq:f) rises within one interval (thm:bucketing), and all there is if all rates are in
+    Loses at most the rise of f (eq:f) within one interval (thm:bucketing), and everything if all rates are in
     one interval (prop:bucketing). Intervals without a rate are dropped.
     """
     pos = np.diff(curve.cum_pos)
     rows = pos + np.diff(curve.cum_neg)
     bucket = np.floor(pos / rows * size).astype(np.int64)
-    # The quotient may be off by one. The products may wrap around; their small difference is right all the
-    # same.
+    # The quotient may be off by one. The products may wrap around; their small difference is still right.
     rest = pos * size - bucket * rows
     bucket += (rest >= rows).astype(np.int64) - (rest < 0)
     return np.flatnonzero(np.diff(np.minimum(bucket, size - 1))) + 1
@@ -50,10 +49,10 @@ def bucketing(curve: Curve, size: int) -> Cuts:
 def divisive(curve: Curve, size: int) -> Cuts:
     """Cluster the rates like k-means, with the Kullback-Leibler divergence as the distance (dhillon2003).
 
-    Begins with the rates below 1/2 and those above, each half in groups of as many rates; then every rate goes
-    to the nearest centre, until none moves. Where a group is left without a rate, the one that gains most by it
-    is split. With two classes the rates nearest to a centre are an interval, so a round takes
-    O(size log K) for K rates, not O(size K). Ends in a local optimum, or with a warning after 10,000 rounds.
+    Start with the rates below 1/2 and those above, each half in groups of as many rates; then move every rate
+    to the nearest centre, until none moves. If a group loses all its rates, split the group that gains most.
+    With two classes the rates nearest to a centre form an interval, so a round takes O(size log K) for K rates,
+    not O(size K). Ends in a local optimum, or with a warning after 10,000 rounds.
     """
     size = min(size, curve.n_rates)
     rates = np.diff(curve.cum_pos) / np.diff(curve.cum_neg + curve.cum_pos)
@@ -64,8 +63,8 @@ def divisive(curve: Curve, size: int) -> Cuts:
             return cuts
         cuts = moved
     notes.warn(
-        f"method 'divisive' was stopped after {_MAX_ROUNDS:,} rounds with rates still moving; its fold may not "
-        "be a local optimum.",
+        f"method 'divisive' stopped after {_MAX_ROUNDS:,} rounds without converging; its fold may not be a "
+        "local optimum.",
         stacklevel=2,
     )
     return cuts
@@ -74,16 +73,16 @@ def divisive(curve: Curve, size: int) -> Cuts:
 def frequency(neg: Counts, pos: Counts, all_neg: int, all_pos: int) -> NDArray[np.float64]:
     """Score values by their share of all rows.
 
-    Blind to the label: it loses all there is if the label depends on rare values alone (prop:frequency).
+    Ignores the label: it loses everything if the label depends on infrequent values alone (prop:frequency).
     """
     shares: NDArray[np.float64] = (neg + pos) / (all_neg + all_pos)
     return shares
 
 
 def selection(neg: Counts, pos: Counts, all_neg: int, all_pos: int) -> NDArray[np.float64]:
-    """Score values by what being that value or not tells about the label, in nats per row.
+    """Score values by the mutual information of the label and "is it this value?", in nats per row.
 
-    So does TensorFlow Transform choose a vocabulary with labels.
+    TensorFlow Transform chooses a vocabulary with labels in the same way.
     """
     return _own_information(neg, pos, all_neg, all_pos) / (all_neg + all_pos)
 
@@ -101,9 +100,9 @@ def _agglomerative(cum_neg: Counts, cum_pos: Counts) -> Gains:
     n_rates = cum_neg.size - 1
     cuts = np.empty(n_rates - 1, np.int64)
     losses = np.empty(n_rates - 1)
-    left = np.arange(-1, n_rates)  # the cuts beside each
+    left = np.arange(-1, n_rates)  # the neighbours of each cut
     right = np.arange(1, n_rates + 2)
-    saved = np.full(n_rates, -np.inf)  # minus what removing each cut loses, which is its gain
+    saved = np.full(n_rates, -np.inf)  # minus the loss of removing each cut, which is its gain
     for cut in range(1, n_rates):
         saved[cut] = -gain_between(cum_neg, cum_pos, cut - 1, cut, cut + 1)
     best = tournament(saved)
@@ -124,7 +123,7 @@ def _agglomerative(cum_neg: Counts, cum_pos: Counts) -> Gains:
 
 
 def _halves(curve: Curve, size: int) -> Cuts:
-    """Return the first cuts of `divisive`: the rates of each likelier label in groups of as many."""
+    """Return the initial cuts of `divisive`: groups of as many rates, below 1/2 and above."""
     low = int(np.count_nonzero(np.diff(curve.cum_pos) < np.diff(curve.cum_neg)))
     high = curve.n_rates - low
     n_low = min(max(size // 2, size - high), low)
@@ -135,7 +134,7 @@ def _halves(curve: Curve, size: int) -> Cuts:
 
 @kernel
 def _nearest(cum_neg: Counts, cum_pos: Counts, rates: NDArray[np.float64], cuts: Cuts) -> Cuts:
-    """Return the cuts between the rates that are nearest to each centre."""
+    """Return the cuts that assign every rate to the nearest centre."""
     moved = np.empty_like(cuts)
     for i in range(cuts.size):
         a = cuts[i - 1] if i > 0 else 0
@@ -143,10 +142,12 @@ def _nearest(cum_neg: Counts, cum_pos: Counts, rates: NDArray[np.float64], cuts:
         left_neg, left_pos = cum_neg[cuts[i]] - cum_neg[a], cum_pos[cuts[i]] - cum_pos[a]
         right_neg, right_pos = cum_neg[b] - cum_neg[cuts[i]], cum_pos[b] - cum_pos[cuts[i]]
         moved[i] = cuts[i]
-        if left_pos > 0 and right_neg > 0:  # else one of the centres is 0 or 1, and no other rate is near it
+        if (
+            left_pos > 0 and right_neg > 0
+        ):  # else one of the centres is 0 or 1, infinitely far from any other rate
             apart = cross_product(float(left_neg), float(left_pos), float(right_neg), float(right_pos))
-            if apart > 0:  # else both centres are one, as values of one rate were not merged
-                # The rate t that is as near to the left centre l as to the right one r has
+            if apart > 0:  # else both centres are equal, as values of equal rate were not merged
+                # The rate t that is equally near to the left centre l and the right one r satisfies
                 # t ln(r/l) = (1 - t) ln((1-l)/(1-r)).
                 to_left = np.log1p(apart / (float(right_neg) * float(left_neg + left_pos)))
                 to_right = np.log1p(apart / (float(left_pos) * float(right_neg + right_pos)))
@@ -156,7 +157,7 @@ def _nearest(cum_neg: Counts, cum_pos: Counts, rates: NDArray[np.float64], cuts:
 
 @kernel
 def _splits(cum_neg: Counts, cum_pos: Counts, cuts: Cuts) -> tuple[NDArray[np.float64], Cuts]:
-    """Return for each segment the most that a cut in it gains, and that cut; -1 if it has one rate."""
+    """Return the largest gain of a cut in each segment, -1 if it has one rate, and that cut."""
     gains = np.full(cuts.size + 1, -1.0)
     splits = np.zeros(cuts.size + 1, np.int64)
     for i in range(cuts.size + 1):
@@ -171,7 +172,7 @@ def _splits(cum_neg: Counts, cum_pos: Counts, cuts: Cuts) -> tuple[NDArray[np.fl
 
 
 def _refilled(curve: Curve, cuts: Cuts, size: int) -> Cuts:
-    """Return cuts into exactly `size` groups: where one was lost, the group that gains most by it is split."""
+    """Return cuts into exactly `size` groups: for each lost group, split the one that gains most."""
     cuts = np.unique(cuts[(cuts > 0) & (cuts < curve.n_rates)])
     while cuts.size < size - 1:
         gains, splits = _splits(curve.cum_neg, curve.cum_pos, cuts)
@@ -182,7 +183,7 @@ def _refilled(curve: Curve, cuts: Cuts, size: int) -> Cuts:
 
 @kernel
 def _own_information(neg: Counts, pos: Counts, all_neg: int, all_pos: int) -> NDArray[np.float64]:
-    """Return what separating each value from all others tells, in nats times rows."""
+    """Return the information of separating each value from all others, in nats times rows."""
     result = np.zeros(neg.size)
     for i in range(neg.size):
         if 0 < neg[i] + pos[i] < all_neg + all_pos:

@@ -1,12 +1,12 @@
-"""The query structure of alg:query: the cuts made so far, and what one more would gain.
+"""The query structure of alg:query: the cuts made so far, and the gain of one more.
 
 The paper keeps the cuts in a red-black tree. Positions are known beforehand, so a complete binary tree over
-them in one array does: a node tells whether a cut lies below it. The neighbours of a cut are found by climbing
-until a sibling on that side holds one, in logarithmic time. Where alg:query cumulates probabilities, here are
-integer counts, whose differences are exact.
+them in one array suffices: a node is set if a cut lies below it. The neighbours of a cut are found in
+logarithmic time, by climbing until a sibling on that side has one. Where alg:query cumulates probabilities,
+this tree uses integer counts, whose differences are exact.
 
-`best` is the same tree over numbers: each node holds the larger of the two below it, so that the largest of
-all, and among equals the first, is found from the top.
+`best` is the same tree over numbers: each node has the larger of the two below it, so that the largest number,
+the first of equal ones, is found from the top.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ from vocabfold.support.kernels import kernel
 
 Tree = NDArray[np.bool_]
 Gains = tuple[NDArray[np.int64], NDArray[np.float64]]
-"""Cuts in the order in which they were made, and what each gained then, in nats times rows."""
+"""Cuts in the order in which they were made, and the gain of each at that time, in nats times rows."""
 
 
 @kernel
 def width_of(n_rates: int) -> int:
-    """Return the least power of two that has room for all positions from 0 to n_rates."""
+    """Return the smallest power of two above n_rates: a leaf for each position from 0 to n_rates."""
     width = 1
     while width <= n_rates:
         width *= 2
@@ -73,7 +73,7 @@ def after(tree: Tree, cut: int) -> int:
 
 @kernel
 def query(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], tree: Tree, cut: int) -> float:
-    """Return what a cut that is not made would gain (alg:query, Query), in nats times rows."""
+    """Return the gain of a cut that is not made yet (alg:query, Query), in nats times rows."""
     return gain_between(cum_neg, cum_pos, before(tree, cut), cut, after(tree, cut))
 
 
@@ -81,7 +81,7 @@ def query(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], tree: Tree, cu
 def gain_between(
     cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], left: int, cut: int, right: int
 ) -> float:
-    """Return what a cut between two neighbours gains."""
+    """Return the gain of a cut between two neighbouring cuts."""
     return gain(
         float(cum_neg[cut] - cum_neg[left]),
         float(cum_pos[cut] - cum_pos[left]),
@@ -92,7 +92,7 @@ def gain_between(
 
 @kernel
 def tournament(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the tree in which each node holds the larger of the two below it; the leaves are the numbers."""
+    """Return the tree whose leaves are the numbers, and whose nodes are the larger of the two below."""
     width = width_of(numbers.size - 1)
     best = np.full(2 * width, -np.inf)
     best[width : width + numbers.size] = numbers
@@ -116,7 +116,7 @@ def replace(best: NDArray[np.float64], place: int, number: float) -> None:
 
 @kernel
 def leader(best: NDArray[np.float64]) -> int:
-    """Return the place of the largest number, of several the first."""
+    """Return the place of the largest number, the first of equal ones."""
     node = 1
     while node < best.size // 2:
         node = 2 * node if best[2 * node] >= best[2 * node + 1] else 2 * node + 1

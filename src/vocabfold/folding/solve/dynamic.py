@@ -1,8 +1,8 @@
-"""Curve + size -> the cuts that lose least, by the dynamic programme of the paper's related work.
+"""Curve + size -> the cuts of least loss, by the dynamic programme of the paper's related work.
 
-Size by size, the best partition of every prefix (kurkoski2014), with rising beginnings as in iwata2014 but by
-divide and conquer: O(size * K log K) time and O(size * K) memory for K rates. It shares only the loss of a
-segment with `exact`, and is here to check it and to compare with it.
+Size by size, it finds the best partition of every prefix (kurkoski2014). Starts rise as in iwata2014, but are
+found by divide and conquer: O(size * K log K) time and O(size * K) memory for K rates. It shares only the loss
+of a segment with `exact`, and serves to check it and to compare with it.
 """
 
 import numpy as np
@@ -12,16 +12,17 @@ from vocabfold.errors import InputError, argument
 from vocabfold.folding.curve import Curve
 from vocabfold.folding.solve._kernels import layer_pass, scale_of, tabulate
 
-_MAX_CELLS = 2**30  # 4 GB of beginnings
+_MAX_CELLS = 2**30  # 4 GB of starts
 
 
 def solve(curve: Curve, size: int) -> NDArray[np.int64]:
-    """Return the cuts of a best partition into `size` segments, at most one per rate."""
+    """Return the cuts of an optimal partition into `size` segments, at most one per rate."""
     cells = size * (curve.n_rates + 1)
     if cells > _MAX_CELLS:
         raise InputError(
-            f"method 'dynamic' needs a table of {size:,} sizes x {curve.n_rates:,} rates, more than "
-            f"{_MAX_CELLS:,} cells; use {argument('method', 'exact')}, which finds the same optimum without it."
+            f"method 'dynamic' needs a table of {size:,} sizes x {curve.n_rates:,} rates, but the limit is "
+            f"{_MAX_CELLS:,} cells. Use {argument('method', 'exact')}, which finds the same optimum without a "
+            "table."
         )
     cuts = np.empty(size - 1, np.int64)
     if size == 1:

@@ -1,14 +1,14 @@
-"""Curves + budget -> the cuts that lose least, with a proof: one price per id for all columns.
+"""Curves + budget -> the cuts of least loss, with a proof: one price per id for all columns.
 
 The least loss of a column is convex in the number of its ids (quadrangle inequality), so the partition that
 minimises loss + price * ids is the best of its own size, and one pass over the curve finds it. A search over
 the price reaches the budget (aggarwal1994). Where the budget lies inside an edge of the convex hull, both
-ends of the edge are best at one price and are spliced into a partition of exactly the budget. Any price also
-proves a lower bound: no fold of at most `budget` ids loses less than min(loss + price * ids) - price * budget.
-One column is the same task with a list of one.
+ends of the edge are optimal at one price, and are spliced into a partition of exactly the budget. Any price
+also proves a lower bound: no fold of at most `budget` ids loses less than min(loss + price * ids) -
+price * budget. One column is the same problem with a list of one.
 
 Most of the time goes into passes, so the search saves them: the first price comes from a thinned copy of the
-curves, and once two passes stand on either side of the budget, the next ones look only between their cuts.
+curves, and once two passes bracket the budget, the next ones look only between their cuts.
 """
 
 import math
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from vocabfold.folding.curve import Curve
 from vocabfold.folding.solve._kernels import (
-    REST,
-    TOLD,
+    HIGH,
+    LOW,
     Scale,
     narrow_pass,
     price_pass,
@@ -31,7 +31,7 @@ from vocabfold.folding.solve._kernels import (
     trace,
 )
 
-# Measured: a full pass evaluates about 8 beginnings per position; trying so many or fewer is cheaper.
+# Measured: a full pass evaluates about 8 starts per position; a narrow pass with at most as many is cheaper.
 _FEW = 8
 _SHORT = 64  # rates, up to which a full pass costs nothing
 _THIN = 1000  # rates, below which a pass is cheaper than a good guess at the first price
@@ -39,23 +39,23 @@ _THIN = 1000  # rates, below which a pass is cheaper than a good guess at the fi
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best cuts of each column, and what any fold of that size loses at least, in nats."""
+    """The optimal cuts of each column, and a lower bound on the loss of any fold of that size, in nats."""
 
     cuts: list[NDArray[np.int64]]
     floors: list[float]
 
     @property
     def sizes(self) -> list[int]:
-        """Ids per column."""
+        """Number of ids of each column."""
         return [cuts.size + 1 for cuts in self.cuts]
 
 
 def solve(curves: Sequence[Curve], budget: int, rows: int | None = None) -> Optimum:
-    """Split `budget` ids over the curves so that the sum of their losses is least.
+    """Split `budget` ids over the curves so that the sum of their losses is minimal.
 
-    Losses are per row of each curve, or all per so many `rows`. Every curve gets one id at least, and no more
-    than it has rates; the budget is spent exactly, or every rate has its own id. O(K log K) per pass for K
-    rates in all; one to ten passes as a rule, a few dozen at worst in our trials.
+    Losses are per row of each curve, or per `rows` for all curves. Every curve gets at least one id and at most
+    one per rate; the budget is spent exactly, or every rate has its own id. O(K log K) per pass for K rates in
+    total; usually one to ten passes, a few dozen at worst in our trials.
     """
     spare = budget - len(curves)
     if spare >= sum(curve.n_rates - 1 for curve in curves):
@@ -66,23 +66,23 @@ def solve(curves: Sequence[Curve], budget: int, rows: int | None = None) -> Opti
 
 
 def at_price(curves: Sequence[Curve], price: float, rows: int) -> Optimum:
-    """Give every curve the ids of which each saves at least `price` nats per so many `rows`."""
+    """Give every curve as many ids as each save at least `price` nats per `rows`."""
     found = _pass([_Column.of(curve, rows) for curve in curves if curve.n_rates > 1], price)
     return _optimum(curves, zip(found.cuts, found.losses, strict=True))
 
 
 def _optimum(curves: Sequence[Curve], best: Iterable[tuple[NDArray[np.int64], float]]) -> Optimum:
-    """Return the best cuts of the curves with several rates, in their places among all of them."""
+    """Put the cuts of the curves with several rates in their places among all curves."""
     found, nothing = iter(best), (np.empty(0, np.int64), 0.0)
     of_all = [next(found) if curve.n_rates > 1 else nothing for curve in curves]
     return Optimum([cuts for cuts, _ in of_all], [floor for _, floor in of_all])
 
 
 def least_losses(curve: Curve, max_size: int) -> NDArray[np.float64]:
-    """Return the least loss of the curve for each size from 1 to `max_size`, in nats.
+    """Return the minimal loss of the curve for each size from 1 to `max_size`, in nats.
 
-    The vertices of the convex hull, found by halving: the price of a chord either finds a vertex below the
-    chord, or proves that the chord is an edge, and then all sizes between its ends lie on it.
+    Bisection finds the vertices of the convex hull: the price of a chord either finds a vertex below the chord
+    or proves that the chord is an edge, and then all sizes between its ends lie on it.
     """
     losses = np.zeros(max_size)
     if curve.n_rates == 1:
@@ -110,7 +110,7 @@ def least_losses(curve: Curve, max_size: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A curve of both classes, made ready for passes."""
+    """A curve with both classes, prepared for passes."""
 
     table: NDArray[np.float64]
     scale: Scale
@@ -127,17 +127,17 @@ class _Column:
 
     @property
     def total(self) -> float:
-        return float(self.table[-1, TOLD] + self.table[-1, REST]) / self.rows
+        return float(self.table[-1, HIGH] + self.table[-1, LOW]) / self.rows
 
     def thinned(self, stride: int) -> Self:
-        """Allow a cut only at every stride-th position; the losses stay those of the whole curve."""
+        """Keep only every stride-th position for cuts; the losses stay those of the whole curve."""
         kept = np.append(np.arange(0, self.n_rates, stride), self.n_rates)
         return type(self)(self.table[kept], self.scale, self.rows)
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """A partition of every column that is best at its price: a point of the convex hull."""
+    """A partition of every column that is optimal at its price: a vertex of the convex hull."""
 
     price: float
     losses: list[float]
@@ -150,7 +150,7 @@ class _Point:
         return sum(cuts.size + 1 for cuts in self.cuts)
 
     def cost(self, price: float) -> float:
-        """Return loss + price * ids of this partition: at its own price the least there is."""
+        """Return loss + price * ids of this partition: the minimum, at its own price."""
         return math.fsum(self.losses) + price * self.size
 
     def floors(self, sizes: list[int]) -> list[float]:
@@ -176,21 +176,21 @@ def _finest(columns: list[_Column]) -> _Point:
 
 
 def _best(columns: list[_Column], budget: int) -> list[tuple[NDArray[np.int64], float]]:
-    """Return each column's best cuts, of exactly the budget in all, and the floor that proves them."""
+    """Return the optimal cuts of each column, exactly the budget in total, and their lower bounds."""
     if budget == len(columns):
         alone = _coarsest(columns)
         return list(zip(alone.cuts, alone.losses, strict=True))
     few, many, proof = _search(columns, budget)
     cuts = _splice_columns(few, many, budget)
-    if not proof.is_full:  # a narrow pass proves something only if its windows were right
+    if not proof.is_full:  # a narrow pass proves a bound only if its windows were right
         proof = _pass(columns, proof.price)
     return list(zip(cuts, proof.floors([part.size + 1 for part in cuts]), strict=True))
 
 
 def _search(columns: list[_Column], budget: int) -> tuple[_Point, _Point, _Point]:
-    """Return two points around the budget that are both best at the price of the third, up to rounding.
+    """Return two points around the budget that are both optimal at the price of the third, up to rounding.
 
-    All three are one where a point has exactly the budget.
+    All three are the same if a point has exactly the budget.
     """
     few, many = _coarsest(columns), _finest(columns)
     n_rates, total = many.size, few.cost(0.0)
@@ -215,12 +215,12 @@ def _search(columns: list[_Column], budget: int) -> tuple[_Point, _Point, _Point
 
 
 def _noise(total: float, size: int) -> float:
-    """Return what rounding leaves undecided in the loss of so many segments, in nats."""
+    """Return the rounding error of the loss of so many segments, in nats."""
     return 2.0**-51 * total / math.sqrt(size)
 
 
 def _chord(few: _Point, many: _Point) -> float:
-    """Return the price at which both points cost the same; what lies between them costs no more."""
+    """Return the price at which both points cost the same; points between them cost no more."""
     return max(0.0, few.cost(0.0) - many.cost(0.0)) / (many.size - few.size)
 
 
@@ -234,8 +234,8 @@ def _aim(few: _Point, many: _Point, budget: int, n_rates: int) -> float:
     """Guess the price of the budget from the points around it.
 
     On a dense curve the loss falls with the square of the size and the price with its cube; near the number
-    of rates it runs to zero faster. With a price on both sides, draw a line through them in logarithms;
-    with one side only, aim a little past the budget, to get the other.
+    of rates it falls faster. With a price on both sides, interpolate their logarithms; with one side only,
+    aim a little past the budget, to get the other.
     """
 
     def depth(size: int) -> float:
@@ -254,7 +254,7 @@ def _aim(few: _Point, many: _Point, budget: int, n_rates: int) -> float:
 
 
 def _first_price(columns: list[_Column], budget: int, n_rates: int) -> float:
-    """Guess a price from thinned curves: with the same budget if there is room, else with a smaller one."""
+    """Guess a price from thinned curves, at the same budget if they have enough rates, else at a lower one."""
     if n_rates >= 16 * budget and n_rates > _THIN:
         stride, part = min(16, n_rates // (8 * budget)), budget
     else:
@@ -266,7 +266,7 @@ def _first_price(columns: list[_Column], budget: int, n_rates: int) -> float:
 
 
 def _pass(columns: list[_Column], price: float, between: tuple[_Point, _Point] | None = None) -> _Point:
-    """Find the best partition of every column at a price, looking only between two points if given."""
+    """Find the optimal partition of every column at a price; search only `between` two points, if given."""
     losses, cuts, previous, is_full = [], [], [], True
     for i, column in enumerate(columns):
         cost_of_id = price * column.rows
@@ -300,8 +300,8 @@ def _splice_columns(few: _Point, many: _Point, budget: int) -> list[NDArray[np.i
 def _splice(fewer: NDArray[np.int64], more: NDArray[np.int64], n_cuts: int) -> NDArray[np.int64]:
     """Join the first cuts of one partition to the last cuts of another, `n_cuts` in all.
 
-    They are joined inside a segment of `fewer` that contains one of `more`; the quadrangle inequality
-    says that the two partitions that arise by crossing there cost no more than the two given.
+    They are joined inside a segment of `fewer` that contains one of `more`: by the quadrangle inequality, the
+    two partitions that result from crossing there cost no more than the two given.
     """
     ahead = more.size - n_cuts
     inside = np.flatnonzero(more[ahead : ahead + fewer.size] <= fewer)

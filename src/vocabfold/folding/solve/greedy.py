@@ -1,11 +1,11 @@
-"""Curve -> cuts, one after the other: always the best one, or the best of a sample.
+"""Curve -> cuts, one by one: the best cut, or the best of a sample.
 
-Information is a submodular function of the set of cuts (thm:submodular) and never falls as it grows. So the
-cuts that `greedy` makes keep at least 1 - 1/e of what any as many can keep, and those of `stochastic` at least
-1 - 1/e - epsilon of it on average over seeds (thm:single, mirzasoleiman2015).
+Information is a monotone submodular function of the set of cuts (thm:submodular). So `greedy` keeps at least
+1 - 1/e of the optimum for as many cuts, and `stochastic` at least 1 - 1/e - epsilon of it on average over seeds
+(thm:single, mirzasoleiman2015).
 
-Both return every cut with its gain. A list for fewer cuts is the beginning of a longer one in `greedy`, where
-gains fall; in `stochastic` they need not, and the sample depends on the number of cuts.
+Both return every cut with its gain. In `greedy` gains fall, and the list for fewer cuts is the beginning of a
+longer one. In `stochastic` neither holds, as the sample depends on the number of cuts.
 """
 
 import math
@@ -29,25 +29,24 @@ from vocabfold.folding.solve.cut_tree import (
 )
 from vocabfold.support.kernels import kernel
 
-_BLOCK = 64  # cuts whose gains are looked at together
+_BLOCK = 64  # cuts whose gains are updated together
 
 
 def greedy(curve: Curve, n_cuts: int) -> Gains:
-    """Make the cut that gains most, the first of several, again and again.
+    """Repeatedly make the cut with the largest gain, the first of equal ones.
 
-    Lazy: by thm:submodular an old gain is an upper bound of the new one, so only gains that are on top are
-    looked at again, with their neighbours in a small block. About K log size of them in our trials, at worst
-    K size, for K rates.
+    Lazy: by thm:submodular an old gain is an upper bound on the new one, so only the largest are updated, each
+    with its neighbours in a small block: about K log size updates in our trials, K size at worst, for K rates.
     """
     return _greedy(curve.cum_neg, curve.cum_pos, min(n_cuts, curve.n_rates - 1))
 
 
 def stochastic(curve: Curve, n_cuts: int, epsilon: float, random: np.random.Generator) -> Gains:
-    """Make the cut that gains most of a random sample of those left, again and again.
+    """Repeatedly make the cut with the largest gain of a random sample of the remaining cuts.
 
     The paper's algorithm on one machine (sec:Alg): the sample has ln(1/epsilon) K/n_cuts of the K possible
-    cuts, one at least, so there are about K ln(1/epsilon) queries of O(log K) time, however many cuts are
-    made. With n_cuts not far below K a sample has few cuts, and what is made is nearly random.
+    cuts, at least one, so there are about K ln(1/epsilon) queries of O(log K) time, however many cuts.
+    If n_cuts is close to K, a sample has few cuts, and the result is nearly random.
     """
     n_cuts = min(n_cuts, curve.n_rates - 1)
     if n_cuts == 0:
@@ -63,7 +62,7 @@ def _greedy(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], n_cuts: int)
     cuts = np.empty(n_cuts, np.int64)
     gains = np.empty(n_cuts)
     tree = initialise(n_rates)
-    bounds = np.empty(n_blocks)  # what the cuts of each block gain at most
+    bounds = np.empty(n_blocks)  # upper bounds on the gains in each block
     for block in range(n_blocks):
         bounds[block] = _best_of(cum_neg, cum_pos, tree, block)[1]
     best = tournament(bounds)
@@ -85,7 +84,7 @@ def _greedy(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], n_cuts: int)
 def _best_of(
     cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], tree: Tree, block: int
 ) -> tuple[int, float]:
-    """Return the cut of a block that gains most, the first of several, and its gain."""
+    """Return the cut of a block with the largest gain, the first of equal ones, and its gain."""
     leaves = tree.size // 2
     first = max(1, block * _BLOCK)
     left = before(tree, first)
@@ -114,7 +113,7 @@ def _stochastic(
     random: np.random.Generator,
 ) -> Gains:
     n_left = cum_neg.size - 2
-    left = np.arange(1, n_left + 1)  # cuts that are not made
+    left = np.arange(1, n_left + 1)  # cuts that are not made yet
     cuts = np.empty(n_cuts, np.int64)
     gains = np.empty(n_cuts)
     tree = initialise(n_left + 1)

@@ -1,14 +1,14 @@
-"""Curves -> cuts by falling thresholds, in shards of their own: the paper's distributed algorithm.
+"""Curves -> cuts by falling thresholds, in separate shards: the paper's distributed algorithm.
 
 The borders of the shards are forced cuts. The gain of a cut depends on its two neighbours alone (lem:delta_F),
-so with its borders cut a shard is a task of its own: `sweep` is a pure function of its counts. In round i it
-makes every cut that gains (1 - epsilon)^i of the largest gain of any single cut. The paper stops all shards
-after each round. Here each goes through its rounds alone, and what they return is merged by gain, largest
-first: gains of one round are larger than those of any later one, so that is the same up to the last round, of
-which the paper also takes a part only.
+so with its borders cut a shard is independent: `sweep` is a pure function of its counts. In round i it makes
+every cut that gains (1 - epsilon)^i of the largest gain of any single cut. The paper synchronises all shards
+after each round. Here each shard runs its rounds alone, and the results are merged by gain, largest first: the
+gains of one round are larger than those of any later one, so the result is the same up to the last round, of
+which the paper also takes only a part.
 
 The paper ends after log n / log(1/(1-epsilon)) rounds, where the threshold is w0/n; most of the budget may be
-left then. We go on until it is filled or no cut gains. With at most epsilon x size shards the result keeps at
+left then. We continue until it is spent or no cut gains. With at most epsilon x size shards the result keeps at
 least 1 - 1/e - 2 epsilon of the optimum (thm:distributed, badanidiyuru2014).
 """
 
@@ -21,17 +21,17 @@ from vocabfold.folding.curve import Curve
 from vocabfold.folding.solve.cut_tree import Gains, after, before, gain_between, initialise, insert
 from vocabfold.support.kernels import kernel
 
-_BLOCK = 1024  # cuts that are passed over together while none of them can reach the threshold
+_BLOCK = 1024  # cuts that are skipped together while none of them can reach the threshold
 _NEVER = np.iinfo(np.int64).max
 
 
 def threshold(
     curves: Sequence[Curve], rows: Sequence[float], n_cuts: int, epsilon: float, shards: int
 ) -> list[Gains]:
-    """Return the cuts of each curve by falling thresholds, the same per row for all of them.
+    """Return the cuts of each curve by falling thresholds, which are the same per row for all curves.
 
-    The borders of `shards` shards per curve (one per rate, if there are fewer rates) come first, with an
-    infinite gain; then come at most `n_cuts` cuts of each shard. O(K) queries per round at worst for K rates.
+    The borders of `shards` shards per curve (at most one per rate) come first, with an infinite gain; then come
+    at most `n_cuts` cuts of each shard. At worst O(K) queries per round for K rates.
     """
     ends_of = [borders(curve, shards) for curve in curves]
     first = max(
@@ -57,7 +57,7 @@ def threshold(
 
 
 def borders(curve: Curve, shards: int) -> NDArray[np.int64]:
-    """Return where the shards of a curve begin and end: all have as many rates, up to one."""
+    """Return the borders of the shards of a curve; their numbers of rates differ by at most one."""
     shards = min(shards, curve.n_rates)
     return np.arange(shards + 1) * curve.n_rates // shards
 
@@ -75,10 +75,10 @@ def largest_gain(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64]) -> floa
 def sweep(
     cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], first: float, epsilon: float, n_cuts: int
 ) -> Gains:
-    """Make at most `n_cuts` cuts in a shard, by thresholds that begin with `first`, in nats times rows.
+    """Make at most `n_cuts` cuts in a shard, by thresholds that start at `first`, in nats times rows.
 
-    A cut that misses a threshold is looked at again in the round that its gain would reach, and not before: by
-    thm:submodular its gain can only have shrunk by then.
+    A cut that misses a threshold is next tried in the round whose threshold its gain would reach: by
+    thm:submodular its gain can only shrink until then.
     """
     n_rates = cum_neg.size - 1
     cuts = np.empty(n_cuts, np.int64)
@@ -87,7 +87,7 @@ def sweep(
         return cuts[:0], gains[:0]
     tree = initialise(n_rates)
     n_blocks = (n_rates + _BLOCK - 1) // _BLOCK
-    due = np.zeros(n_rates, np.int64)  # the round in which each cut is looked at next
+    due = np.zeros(n_rates, np.int64)  # the round in which each cut is tried next
     leaves = tree.size // 2
     due_of_block = np.zeros(n_blocks, np.int64)
     n_made = 0
@@ -129,7 +129,7 @@ def sweep(
 
 @kernel
 def _round(share: float, epsilon: float, now: int) -> int:
-    """Return the first round after this one whose threshold is no more than a share of the first one."""
+    """Return the first round after this one whose threshold is at most a share of the first threshold."""
     if share <= 0.0:
         return _NEVER
     return max(now + 1, int(np.ceil(np.log(share) / np.log1p(-epsilon))))

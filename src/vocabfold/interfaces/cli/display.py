@@ -1,4 +1,4 @@
-"""Results -> what the command line prints: aligned columns for people, or JSON for machines."""
+"""Results -> the output of the command line: aligned tables for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,58 +20,55 @@ from vocabfold.io.engines.kinds import KINDS, from_text
 from vocabfold.support.checks import number
 from vocabfold.support.wording import aligned
 
-if TYPE_CHECKING:  # for what is shown alone, the steps are not loaded
+if TYPE_CHECKING:  # printing alone does not load these steps
     from vocabfold.encoding.files import Transformed
     from vocabfold.evaluation.comparison import Comparison
     from vocabfold.evaluation.results import Evaluation
 
 _MAX_NAMED = 20  # columns in a note
 _MAX_WIDTH = 60  # characters of a cell
-_TEXTS = (
-    "column",
-    "kind",
-    "examples",
-    "method",
-    "allocation",
-    "note",
-)  # the heads of columns that hold no numbers
+_TEXTS = ("column", "kind", "examples", "method", "allocation", "note")  # heads of columns without numbers
 
 
 def line(text: str) -> None:
-    """Print a line of a result; if nobody reads it any more, that is no error."""
+    """Print a line of a result; escape characters that the terminal lacks, and ignore a closed pipe."""
+    encoding = sys.stdout.encoding or "utf-8"
     try:
-        print(text, flush=True)  # noqa: T201
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)  # noqa: T201
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print aligned columns: texts to the left, numbers to the right."""
+    """Print an aligned table: texts to the left, numbers to the right."""
     for text in aligned(heads, rows, _TEXTS):
         line(text)
 
 
 def shown(text: str) -> str:
-    """Return a name or value for a terminal: in one line, not too long, and without its control characters."""
+    """Make a name or value safe for a terminal: one line, not too long, control characters escaped."""
     plain = printable(text)
     return plain if len(plain) <= _MAX_WIDTH else plain[: _MAX_WIDTH - 1] + "…"
 
 
 def machine(result: dict[str, Any]) -> None:
-    """Print JSON, in which characters that a terminal would obey are escaped."""
-    text = json.dumps(_in_json(result), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    """Print JSON; escape characters that a terminal would obey."""
+    is_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(_in_json(result), indent=2, ensure_ascii=is_ascii, allow_nan=False, default=str)
     line("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def left_out(names: Sequence[str]) -> None:
-    """Say which columns were not folded because nobody named them."""
+    """Say which columns were not folded because they are not text and were not named."""
     if names:
         listed = ", ".join(shown(name) for name in names[:_MAX_NAMED]) + ", ..." * (len(names) > _MAX_NAMED)
-        sys.stderr.write(f"note: not text, so left as they are: {listed} (to fold them, name all --features)\n")
+        sys.stderr.write(
+            f"note: columns that are not text were left out: {listed} (to fold them, name all --features)\n"
+        )
 
 
 def counts(path: str, counted: Counts, as_json: bool) -> None:
-    """Print what was counted."""
+    """Print the counts of rows and of the values of each column."""
     n_values = counted.n_values
     if as_json:
         columns = {name: {"kind": kind, "values": n_values[name]} for name, kind in counted.kinds.items()}
@@ -84,11 +81,11 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
         [[shown(name), kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
     )
     share = f"{100 * counted.positive_rows / counted.rows:.1f} % with {counted.label} = {counted.positive}"
-    line(f"\n{number(counted.rows, 'row')}, {shown(share)} -> {printable(path)}")
+    line(f"\nwrote the counts of {number(counted.rows, 'row')} ({shown(share)}) to {printable(path)}")
 
 
 def book(path: str, found: Codebook, as_json: bool, written: Transformed | None = None) -> None:
-    """Print what a codebook keeps, by column and in all; and the rows that were encoded with it."""
+    """Print what a codebook keeps, by column and in total, and which training rows were encoded."""
     left_out(found.left_out)
     if as_json:
         paths = {} if written is None else {"train_out": [str(file) for file in written.paths]}
@@ -97,76 +94,76 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
     is_model = found.settings["aim"] == "model"
     heads: dict[str, Callable[[Any], str]] = {"values": lambda column: f"{column.n_values:,}"}
     if found.n_rare:
-        heads["pooled"] = lambda column: f"{column.n_rare:,}"
+        heads["rare"] = lambda column: f"{column.n_rare:,}"
     if is_model or found.n_dedicated:
-        heads["private"] = lambda column: f"{column.n_dedicated:,}"
+        heads["dedicated"] = lambda column: f"{column.n_dedicated:,}"
     if not is_model:
         heads["rates"] = lambda column: f"{column.n_rates:,}"
     heads |= {
         "ids": lambda column: f"{column.size:,}",
-        "nats": lambda column: f"{column.information:.4g}",
+        "train MI": lambda column: f"{column.information:.4g}",
         "kept": share_kept,
     }
     if not is_model:
         heads["loss"] = lambda column: f"{column.loss:.2g}"
     if found.gain is not None:
-        heads["out of fold"] = lambda column: f"{column.gain:.4g}"
+        heads["CV gain"] = lambda column: f"{column.gain:.4g}"
     results: list[tuple[str, Any]] = [*found.columns.items(), ("all", found)]
     table(
         ["column", *heads],
         [[shown(name), *(cell(column) for cell in heads.values())] for name, column in results],
     )
-    gap = "" if found.gap is None else f", gap {shown_gap(found)}{_times_the_least(found)}"
-    kept = f"{share_kept(found)} of {found.total:.4g} nats kept{gap}"
+    gap = "" if found.gap is None else f", gap {shown_gap(found)}{_times_optimum(found)}"
+    kept = f"{share_kept(found)} of {found.total:.4g} nats/row kept{gap}"
     line(f"\n{found.size:,} of {number(found.budget, 'id')} used{_unused(found)}, {kept}")
     if found.settings["dedicated_from"] is not None and found.n_dedicated:
         rows = number(found.settings["dedicated_from"], "row")
-        line(f"values with at least {rows} have ids of their own")
+        line(f"values with at least {rows} have dedicated ids")
     label = shown(f"{found.label} = {found.positive}")
     method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
     line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}{method}")
     if written is not None:
-        is_told = found.settings["method"] == "selection"  # which chose values by their labels
-        line(_written(written) + ("" if is_told else ", each without its own label"))
+        is_leaking = found.settings["method"] == "selection"  # it chooses values by their labels
+        line(_written(written) + ("" if is_leaking else " (encoded out of fold)"))
     line(f"digest {found.digest}")
 
 
-def _times_the_least(found: Codebook) -> str:
-    """Say how much more is lost than must be, if that can be told and is worth telling."""
+def _times_optimum(found: Codebook) -> str:
+    """Return the loss relative to the optimal loss, if that is known and noticeably larger."""
     is_plain = not found.n_rare and found.settings["smoothing"] == 0
-    least = found.loss - (found.gap or 0.0)
-    if not is_plain or least <= 0 or found.loss < 1.001 * least:
+    optimum = found.loss - (found.gap or 0.0)
+    if not is_plain or optimum <= 0 or found.loss < 1.001 * optimum:
         return ""
-    times = found.loss / least
-    return f" ({times:,.0f} times the least loss)" if times >= 100 else f" ({times:.3g} times the least loss)"
+    times = found.loss / optimum
+    return f" (loss {times:,.0f} × optimum)" if times >= 100 else f" (loss {times:.3g} × optimum)"
 
 
 def _unused(found: Codebook) -> str:
-    """Say why ids are left over."""
+    """Say why ids are unused."""
     if found.size >= found.budget:
         return ""
     if found.settings["aim"] == "information":
         is_best = found.settings["method"] in ("exact", "dynamic") or shown_gap(found) == "0"
-        return " (more would keep no more)" if is_best else " (the method made no more)"
+        return " (more would not help)" if is_best else " (the method did not make more)"
     least, option = max((found.settings[name], name) for name in ("dedicated_min", "min_count"))
     if found.settings["dedicated_from"] == least:
         other = " other" if found.n_dedicated else ""
-        return f" (no{other} value has {number(least, 'row')}: --{option.replace('_', '-')})"
-    return " (tails need fewer than they may have, or the next values, of equal rows, are too many)"
+        return f" (no{other} value has {number(least, 'row')}: lower --{option.replace('_', '-')})"
+    return " (the shared ids need no more, or the next values tie in rows and do not all fit)"
 
 
 def _written(written: Transformed) -> str:
     more = f" and {len(written.paths) - 1:,} more" if len(written.paths) > 1 else ""
-    return f"{number(written.rows, 'row')} -> {printable(str(written.paths[0]))}{more}"
+    return f"wrote {number(written.rows, 'row')} to {printable(str(written.paths[0]))}{more}"
 
 
 def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bool:
-    """Print what a codebook tells about new rows, by column and in all; return whether it is enough."""
+    """Print an evaluation, by column and in total; return whether the check passed."""
     problem = ""
     if fail_below is not None and found.is_fitted:
-        problem = "these seem to be the rows that the codebook was fitted on, which tell nothing about others"
+        problem = "the rows look like the training data, which cannot show whether the codebook generalises"
     elif fail_below is not None and not found.gain >= fail_below:
-        problem = f"the gain of {found.gain:.4g} nats per row is below {fail_below:.4g}"
+        problem = f"the test gain of {found.gain:.4g} nats/row is below {fail_below:.4g}"
     names = ("kept", "out_of_fold", "information", "gain")
     if as_json:
         columns = {
@@ -179,17 +176,8 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
         machine({**verdict, **about, "warnings": found.warnings, "columns": columns})
         return not problem
     has_folds = found.out_of_fold is not None
-    heads = [
-        "column",
-        "at fit",
-        *(["out of fold"] if has_folds else []),
-        "here",
-        "gain",
-        "+-",
-        "unseen",
-        "rare",
-    ]
-    heads += ["missing", "drift", "ids off"]
+    heads = ["column", "train MI", *(["CV gain"] if has_folds else []), "test MI", "test gain", "±"]
+    heads += ["unseen", "infrequent", "missing", "drift", "miscalibrated"]
     rows = [
         [
             shown(name),
@@ -198,19 +186,17 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
             f"{column.information:.4g}",
             f"{column.gain:.4g}",
             f"{column.error:.1g}",
-            *(f"{100 * share:.1f} %" for share in (column.unseen, column.rare, column.missing)),
+            *(f"{100 * share:.1f} %" for share in (column.unseen, column.infrequent, column.missing)),
             f"{column.drift:.2g}",
-            f"{column.n_off:,} of {len(column.ids):,}",
+            f"{column.n_miscalibrated:,} of {len(column.ids):,}",
         ]
         for name, column in found.items()
     ]
     figures = [f"{getattr(found, name):.4g}" for name in names if getattr(found, name) is not None]
     rows.append(["all", *figures, *[""] * (len(heads) - len(figures) - 1)])
     table(heads, rows)
-    rates = f"{100 * found.rate:.1f} % positive, {100 * found.rate_at_fit:.1f} % at fit"
-    line(
-        f"\n{number(found.rows, 'row')}, {rates}; in nats per row, and summed over the columns in the last line"
-    )
+    rates = f"{100 * found.rate:.1f} % positive ({100 * found.rate_at_fit:.1f} % at fit)"
+    line(f"\n{number(found.rows, 'row')}, {rates}; MI and gain in nats/row, summed in the last line")
     for text in found.warnings:
         sys.stderr.write(f"warning: {printable(text)}\n")
     if problem:
@@ -219,26 +205,23 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
 
 
 def comparison(found: Comparison, plot: str | None, as_json: bool) -> None:
-    """Print what every method loses, and how long it takes."""
+    """Print the loss and the time of every method."""
     if as_json:
         about = {name: getattr(found, name) for name in ("n_columns", "n_values", "total")}
         machine(about | {"trials": found.to_arrow().to_pylist(), "plot": plot})
         return
     table(*found.cells())
     values = f"{number(found.n_values, 'value')} in {number(found.n_columns, 'column')}"
-    of_all = f"{found.total:.4g} nats per row that {values} tell about the label"
-    zero = " (inf: that is 0)" if any(math.isinf(found.of_least(trial)) for trial in found) else ""
-    line(f"\nlost: the share of the {of_all}, in the rows that were counted")
-    line(
-        f"of the least: times the least loss of any fold of that budget{zero}; gap: the loss beyond it, in nats"
-    )
-    line("seconds: of the method alone, once; without counting, ordering the rates, and the proof of the gap")
+    zero = " (inf: that is 0)" if any(math.isinf(found.times_optimum(trial)) for trial in found) else ""
+    line(f"\nlost: share of the mutual information lost ({found.total:.4g} nats/row, {values})")
+    line(f"× optimum: loss / smallest loss of any fold of that budget{zero}; gap: their difference in nats/row")
+    line("seconds: one run of the method, without counting, sorting the rates or proving the gap")
     if plot is not None:
-        line(f"plot -> {printable(plot)}")
+        line(f"wrote the plot to {printable(plot)}")
 
 
 def report(path: str, pictures: str | None, summary: dict[str, Any], as_json: bool) -> None:
-    """Print what a report says, in a few lines; or all of its figures."""
+    """Print the main findings of a report, or all of its figures as JSON."""
     if as_json:
         machine({"report": path, "pictures": pictures, **summary})
         return
@@ -251,16 +234,16 @@ def report(path: str, pictures: str | None, summary: dict[str, Any], as_json: bo
     for text in summary["trust"]["warnings"] if summary["trust"] else ():
         sys.stderr.write(f"warning: {printable(text)}\n")
     if pictures is not None:
-        line(f"plots -> {printable(pictures)}")
-    line(f"report -> {printable(path)} (open it in a browser)")
+        line(f"wrote the plots to {printable(pictures)}")
+    line(f"wrote the report to {printable(path)} (open it in a browser)")
 
 
 def transformed(written: Transformed, digest: str, as_json: bool) -> None:
-    """Print what was written, and how much of it the codebook did not know."""
+    """Print what was written, and how many rows have unseen values."""
     for name, n_unseen in written.unseen.items():
         if n_unseen == written.rows > 0:
             sys.stderr.write(
-                f"warning: no value of column {name!r} is in the codebook; is it the same column?\n"
+                f"warning: no value of column {name!r} is in the codebook. Check that it is the same column.\n"
             )
     if as_json:
         paths = [str(path) for path in written.paths]
@@ -270,14 +253,14 @@ def transformed(written: Transformed, digest: str, as_json: bool) -> None:
         [shown(name), f"{n:,}", f"{100 * n / written.rows:.2f} %"] for name, n in written.unseen.items() if n
     ]
     if unseen:
-        table(["column", "not in the codebook", "share"], unseen)
+        table(["column", "unseen rows", "share"], unseen)
         line("")
     line(_written(written))
     line(f"digest {digest}")
 
 
 def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
-    """Print the ids of a column: their rates, rows and most frequent values."""
+    """Print the ids of a column with their rates, rows and most frequent values."""
     groups, column = found.groups(name).to_pylist(), found.columns[name]
     if as_json:
         machine({"feature": name, **asdict(column), "ids": groups[:limit]})
@@ -299,11 +282,12 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
     table(["id", "rate", "rows", "values", "examples"], rows)
     if len(groups) > limit:
         line(f"... and {len(groups) - limit:,} more ids (--limit)")
-    line(f"\nEverything that is not in the codebook gets the id {column.other}.")
+    get = "are refused" if found.settings["unseen"] == "error" else f"get the id {column.other}"
+    line(f"\nValues that are not in the codebook {get}.")
 
 
 def members(found: Codebook, name: str, id: int, limit: int, as_json: bool) -> None:
-    """Print the values of an id, one per line, those with most rows first."""
+    """Print the values of an id, one per line, the most frequent first."""
     values = found.members(name, id, limit + 1)
     if as_json:
         machine({"feature": name, "id": id, "values": values[:limit], "is_all": len(values) <= limit})
@@ -313,18 +297,18 @@ def members(found: Codebook, name: str, id: int, limit: int, as_json: bool) -> N
     if len(values) > limit:
         sys.stderr.write("... and more (--limit)\n")
     if not values:
-        line(f"No value has the id {id}; it is for those that are not in the codebook.")
+        line(f"No value in the codebook has the id {id}: it is for rare and unseen values.")
 
 
 def value(found: Codebook, name: str, text: str | None, as_json: bool) -> None:
-    """Print the id of a value; None is missing."""
+    """Print the id of a value; None is a missing one."""
     kind = found.column(name).kind
     try:
         wanted = None if text is None else from_text(kind, text)
         wanted = None if wanted != wanted else wanted  # NaN is missing
         id = int(found.index(name).find(pa.array([wanted], KINDS[kind].arrow))[0])
     except (ValueError, OverflowError, pa.ArrowException):
-        raise InputError(f"column {name!r} holds {kind} values, and {text!r} is none.") from None
+        raise InputError(f"column {name!r} has {kind} values, and {text!r} is not one.") from None
     is_known, is_refused = id >= 0, id < 0 and found.settings["unseen"] == "error"
     given = id if is_known else None if is_refused else found.columns[name].other
     if as_json:
@@ -335,7 +319,7 @@ def value(found: Codebook, name: str, text: str | None, as_json: bool) -> None:
 
 
 def _facts(found: Codebook) -> dict[str, Any]:
-    """Return what a codebook says of itself, without its values."""
+    """Return the figures and settings of a codebook, without its values."""
     columns = {
         name: {
             key: fact for key, fact in asdict(column).items() if key not in ("shared_ids", "borders", "rates")
@@ -360,7 +344,7 @@ def _facts(found: Codebook) -> dict[str, Any]:
 
 
 def _in_json(value: Any) -> Any:
-    """Return a value with texts in the place of what JSON has no numbers for."""
+    """Replace numbers that JSON lacks by text."""
     if isinstance(value, dict):
         return {key: _in_json(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
