@@ -233,7 +233,7 @@ def test_digits_are_text_where_the_codebook_holds_texts(tmp_path):
     }
     (tmp_path / "in.jsonl").write_text('{"zip": 10115}\n')
     with pytest.raises(
-        vf.InputError, match=r"^column 'zip' holds integer in .*in.jsonl, and text in the codebook"
+        vf.InputError, match=r"^column 'zip' holds integer in .*in.jsonl, but text in the codebook"
     ):
         book.transform(tmp_path / "in.jsonl", out=tmp_path / "json.parquet")
 

@@ -95,7 +95,7 @@ def test_ids_that_tell_labels_are_warned_of(frame):
     for options in ({}, {"outputCols": ["id"]}):
         model = VocabularyCompressor(inputCols=["site"], budget=9, **options).fit(frame)
         with pytest.warns(
-            UserWarning, match="the frame is the one that the stage was fitted on: .* give foldCol="
+            UserWarning, match="the frame is the one that the stage was fitted on: .* Set foldCol"
         ):
             model.transform(frame)
 

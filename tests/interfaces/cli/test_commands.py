@@ -373,7 +373,7 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
         (["absent.csv", "--budgets", "9" * 20], "--budgets must be at most 4,611,686,018,427,387,904, got"),
         (
             ["counts", "--budgets", "4", "--methods", "threshold", "--shards", "40", "--plot", "b.svg"],
-            "no method came to its end, so there is nothing to draw: b.svg was not written.",
+            "no method finished, so there is nothing to draw: b.svg was not written.",
         ),
     ]:
         code, _, err = vocabfold("compare", *words)

@@ -214,7 +214,7 @@ def test_partial_fit_of_batches_without_a_class_a_kind_or_values():
         (frame, ["yes", "no", "yes", "no"]),
     ]
     compressor = VocabularyCompressor(10, dedicated_min=1)
-    with pytest.raises(vf.InputError, match=r"^y has one class only \('no'\); rows of both classes"):
+    with pytest.raises(vf.InputError, match=r"^y has one class only \('no'\); give rows of both classes"):
         compressor.partial_fit(*batches[0])
     for batch in batches:
         compressor.partial_fit(*batch, classes=["yes", "no"])

@@ -203,7 +203,7 @@ def test_names_decide_at_transform():
         compressor.transform(NEW.assign(day=1))
     with pytest.raises(ValueError, match="Feature names must be in the same order"):
         compressor.partial_fit(X[["hour", "site", "device"]], Y)
-    with pytest.raises(vf.InputError, match="^column 'hour' holds text in X, and integer in the codebook"):
+    with pytest.raises(vf.InputError, match="^column 'hour' holds text in X, but integer in the codebook"):
         compressor.transform(NEW.assign(hour="noon"))
 
 

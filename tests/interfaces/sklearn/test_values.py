@@ -97,7 +97,7 @@ def test_numbers_are_compared_by_value():
     compressor = VocabularyCompressor(10, dedicated_min=1).fit(np.array([[1], [2], [3]] * 8), [0, 1, 1] * 8)
     whole = compressor.transform(np.array([[3], [1]], np.int8))
     np.testing.assert_array_equal(compressor.transform(np.array([[3.0], [1.0]])), whole)
-    with pytest.raises(vf.InputError, match="^column 'x0' holds text in X, and integer in the codebook"):
+    with pytest.raises(vf.InputError, match="^column 'x0' holds text in X, but integer in the codebook"):
         compressor.transform([["3"]])
 
 

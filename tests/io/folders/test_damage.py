@@ -73,7 +73,8 @@ def test_files_that_are_missing_or_swapped_are_found(folder):
     one.unlink()
     one.write_bytes(two.read_bytes())
     with pytest.raises(
-        vf.CodebookError, match=r"bytes instead of .*: it is damaged; take|its sha256 does not match; take"
+        vf.CodebookError,
+        match=r"bytes instead of .*: it is damaged; restore|its sha256 does not match; restore",
     ):
         load(folder)
     one.write_bytes(content)
@@ -131,7 +132,7 @@ def test_a_header_that_was_edited_by_hand_is_refused(folder):
     text = header_of(folder).read_text()
     header_of(folder).write_text(re.sub('"pos": [0-9]+', '"pos": 1', text, count=1))
     with pytest.raises(
-        vf.CodebookError, match=r"is damaged or was changed by hand: its sha256 does not match; take"
+        vf.CodebookError, match=r"is damaged or was changed by hand: its sha256 does not match; restore"
     ):
         load(folder)
 
