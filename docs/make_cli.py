@@ -10,11 +10,12 @@ from vocabfold.interfaces.cli.commands import app
 PAGE = Path(__file__).with_name("cli.md")
 HEAD = """# Command line
 
-Made from the commands by `make docs`; the [guide](guide.md) and the [tutorial](tutorial.md) show them at work.
+`make docs` makes this page from the commands. The [guide](guide.md) and the [tutorial](tutorial.md) show them
+at work; the [glossary](glossary.md) defines the terms.
 
-Results go to stdout, as a table or, with `--json`, as JSON; messages, and progress on a terminal, go to stderr.
-The exit code is 0 if all is done, 1 if a check that was asked for failed, 2 if the command or the data cannot
-be used, and 130 after Ctrl-C. An error is one sentence; `vocabfold --debug VERB ...` shows where it comes from.
+Results go to stdout, as a table or, with `--json`, as JSON. Messages go to stderr, and so does progress on a
+terminal. The exit code is 0 on success, 1 if a requested check failed, 2 if the command or the data cannot be
+used, and 130 after Ctrl-C. An error is one sentence; `vocabfold --debug VERB ...` shows its traceback.
 """
 
 
