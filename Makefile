@@ -7,8 +7,14 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCH_VENV ?= $(VENV)-bench
 BENCH = $(BENCH_VENV)/bin/python -m benchmarks
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-# A process per core, four at most: each compiles kernels of its own and takes half a gigabyte.
-PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+# Tests run side by side, and threads of each that spin while they wait would take the cores from the others.
+PYTEST = OMP_THREAD_LIMIT=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --durations 15
+# A process per core, four at most: each takes half a gigabyte.
+PROCESSES = --numprocesses auto --maxprocesses 4 --dist worksteal
+# Few of the examples of each law.
+FEW = --hypothesis-profile few
+# What tries loops that are compiled, in the interpreter.
+KERNELS = tests/folding tests/laws tests/codebook tests/common/test_kernels.py
 
 # What `make figures` runs: each leaves marks in build/figures until all are done. DATA=FOLDER has the real tables of
 # benchmarks/leakage/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,
@@ -21,7 +27,7 @@ DATA_OPTION = $(if $(DATA),--data $(DATA))
 CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check full bench figures harden setup-system docs format clean
+.PHONY: help demo test check rest full bench figures harden setup-system docs format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,24 +36,21 @@ demo: $(VENV)/.demo ## fold a year of flights: rows, codebook, ids, a page to lo
 	mkdir -p build
 	$(BIN)/vocabfold demo --out build/demo --force
 
-test: $(VENV)/.test ## run the tests, some minutes
-	@mkdir -p build
-	@# Those on Spark run beside all others, which leave much of the cores idle; what they print comes at the end.
-	@$(BIN)/python -m pytest -m "spark and not slow" > build/spark-tests.txt 2>&1 & spark=$$!; \
-	trap 'kill $$spark; exit 1' INT TERM; \
-	$(PYTEST) -m "not slow and not spark"; code=$$?; \
-	wait $$spark || code=$$?; cat build/spark-tests.txt; exit $$code
+test: $(VENV)/.test ## run the tests, four minutes: every room and every way in, few examples of each law
+	@$(call TESTS,not slow and not tools,$(FEW))
 
 check: $(VENV)/.test ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-full: setup-system $(VENV)/.harden test ## + the slow tests (clusters of Spark), a browser that must be there, the examples with torch, and no compiler
+rest: $(VENV)/.harden ## run all other tests: every example of the laws, clusters, small benchmarks and checks, torch, no compiler
 	$(PIP) install torch==2.13.0
-	$(BIN)/python -m pytest tests/docs/test_docs.py -k "example"
-	VOCABFOLD_FULL=1 $(BIN)/python -m pytest -m "slow or browser"
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit and not spark"
+	@$(call TESTS,slow or tools or law)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(PROCESSES) -m "not (slow or tools or jit)" $(FEW) $(KERNELS)
+
+full: export VOCABFOLD_FULL = 1
+full: setup-system test rest ## run both; Java and a browser must be there
 
 bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
 	$(BENCH).speed.run --small
@@ -86,6 +89,17 @@ format: $(VENV)/.test ## put the code into shape
 clean: ## remove the virtual environments and all caches
 	rm -rf $(VENV) $(BENCH_VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Run the tests that an expression of marks selects. Those on Spark run in one process beside all others, which leave
+# much of the cores idle; what they print comes at the end. Code 5 says that none was left, as where there is no Java.
+define TESTS
+mkdir -p build; \
+$(PYTEST) -m "spark and ($(1))" $(2) > build/spark-tests.txt 2>&1 & spark=$$!; \
+trap 'kill $$spark; exit 1' INT TERM; \
+$(PYTEST) $(PROCESSES) -m "not spark and ($(1))" $(2); code=$$?; \
+wait $$spark; on_spark=$$?; cat build/spark-tests.txt; \
+case $$on_spark in 0|5) exit $$code;; *) exit $$on_spark;; esac
+endef
 
 # A program that tests need: what finds it, Debian's package, its name, and the tests that it is for.
 define INSTALL

@@ -16,9 +16,12 @@ from support.session import session
 pytest.register_assert_rewrite("support.builders", "support.encoded", "support.frames", "support.terminal")
 collect_ignore = ["support"]  # helpers, which are imported by that name
 
-# Kernels compile during the first example, so a time limit per example would only flake.
-settings.register_profile("vocabfold", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Kernels compile during the first example, so a time limit per example would only flake. `make test` takes the
+# profile of few examples: the same laws, on a part of the examples that each has otherwise.
+for profile in ("vocabfold", "few"):
+    settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("vocabfold")
+FEW = 1 / 5
 
 
 def pytest_addoption(parser):
@@ -27,8 +30,15 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     """Leave tests out that need Java or a browser, if there is none; `make full` does not accept that."""
+    laws = [item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]
+    for law in laws:
+        law.add_marker(pytest.mark.law)
     if config.option.examples:
-        _only_laws(config, items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in laws])
+        items[:] = laws
+        _multiply(laws, config.option.examples / max(1, sum(own.max_examples for own in _own(laws))))
+    elif config.getoption("--hypothesis-profile", None) == "few":
+        _multiply(laws, FEW, least=5)
     of_java = [item for item in items if "spark" in item.fixturenames or item.get_closest_marker("java")]
     of_browser = [item for item in items if item.get_closest_marker("browser")]
     for needing, program in ((of_java, java), (of_browser, chromium)):
@@ -40,17 +50,16 @@ def pytest_collection_modifyitems(config, items):
             config.stash[_NOT_RUN].append(program.NOT_RUN)
 
 
-def _only_laws(config, items):
-    """Leave all tests but laws out, and share so many examples among them as they share their own."""
-    laws = [item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]
-    config.hook.pytest_deselected(items=[item for item in items if item not in laws])
-    items[:] = laws
+def _multiply(laws, times, least=1):
+    """Try so many times its own number of examples on each law."""
     # Hypothesis has no public way to change the number of examples of a test that has its own.
-    own = [item.obj._hypothesis_internal_use_settings for item in laws]
-    times = config.option.examples / max(1, sum(one.max_examples for one in own))
-    for item, one in zip(laws, own, strict=True):  # parameters of one test share its settings
-        larger = settings(one, max_examples=math.ceil(times * one.max_examples))
-        item.obj._hypothesis_internal_use_settings = larger
+    for law, own in zip(laws, _own(laws), strict=True):  # parameters of one test share its settings
+        examples = max(math.ceil(times * own.max_examples), min(least, own.max_examples))
+        law.obj._hypothesis_internal_use_settings = settings(own, max_examples=examples)
+
+
+def _own(laws):
+    return [law.obj._hypothesis_internal_use_settings for law in laws]
 
 
 def pytest_configure(config):

@@ -21,20 +21,21 @@ def equal(mine, theirs):
     return mine.features == theirs.features and all(mine[name].equals(theirs[name]) for name in mine.features)
 
 
+FOLDED = arrow(sample()).append_column("fold", pa.array([i % 3 for i in range(60)]))
+
+
+@functools.cache
+def part_of(folds, start, end):
+    options = {"fold_column": "fold", "folds": folds} if folds else {}
+    return vf.count(FOLDED.slice(start, end - start), "click", FEATURES, **options)
+
+
 @settings(max_examples=8)
 @given(st.lists(st.integers(0, 60), max_size=4), st.sampled_from([0, 3]))
 def test_the_sum_of_split_counts_is_the_count_of_the_whole(cuts, folds):
-    rows = [row | {"fold": i % 3} for i, row in enumerate(sample())]
     borders = [0, *sorted(cuts), 60]
-    column = pa.array([row["fold"] for row in rows])
-
-    def part(a, b):
-        table = arrow(rows[a:b]).append_column("fold", column.slice(a, b - a))
-        options = {"fold_column": "fold", "folds": 3} if folds else {}
-        return vf.count(table, "click", FEATURES, **options)
-
-    parts = [part(a, b) for a, b in zip(borders[:-1], borders[1:], strict=True) if a < b]
-    whole = part(0, 60)
+    parts = [part_of(folds, a, b) for a, b in zip(borders[:-1], borders[1:], strict=True) if a < b]
+    whole = part_of(folds, 0, 60)
     for total in (sum(parts), functools.reduce(operator.add, reversed(parts))):
         assert equal(total, whole)
         assert (total.rows, total.positive_rows, total.folds) == (60, whole.positive_rows, folds)

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("answers", "crash", "artefacts", "memory")
-SLOW = ("overflow", "determinism", "concurrency", "hostile", "fuzz", "long_run", "covered", "mutants", "supply")
+CHECKS = (
+    *("answers", "overflow", "crash", "artefacts", "memory", "determinism", "concurrency", "hostile", "fuzz"),
+    *("long_run", "covered", "mutants", "supply"),
+)
 
 
-@pytest.mark.jit
-@pytest.mark.parametrize("check", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+@pytest.mark.tools
+@pytest.mark.parametrize("check", CHECKS)
 def test_the_small_check_finds_nothing(check):
     command = [sys.executable, "-m", f"harden.checks.{check}", "--small"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -25,7 +27,7 @@ def test_the_small_check_finds_nothing(check):
 def test_all_checks_are_run_and_reported(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     report = import_module("harden.report")
-    assert set(report.CHECKS) == {*QUICK, *SLOW}
+    assert set(report.CHECKS) == set(CHECKS)
     listed = re.search(r"^HARDEN = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
     assert listed.split() == list(report.CHECKS)
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +59,11 @@ OPTIONS = st.one_of(
 )
 
 
+@cache
+def counted(folds, weight):
+    return vf.count(rows_of(0), "label", ["c0", "c1"], folds=folds, weight=weight)
+
+
 @settings(max_examples=15)
 @given(
     options=OPTIONS,
@@ -68,7 +74,7 @@ OPTIONS = st.one_of(
 )
 def test_every_budget_is_what_fitting_and_judging_say(options, budget, folds, weighted, data):
     weight = "weight" if weighted else None
-    counts = vf.count(rows_of(0), "label", ["c0", "c1"], folds=folds, weight=weight)
+    counts = counted(folds, weight)
     book = vf.fit(counts, budget, **options)
     new = rows_of(1, n_values=(70, 9))
     new_rows, _ = count_new(book, new, "label", **UNSAID | {"weight": weight})

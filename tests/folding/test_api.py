@@ -244,6 +244,7 @@ def test_results_cannot_be_changed_by_accident():
         fold.size = 3
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_several_processes_share_one_cache_of_compiled_kernels(tmp_path):
     code = "import vocabfold as vf; print(vf.fold([90, 45, 10, 70, 20], [10, 5, 30, 30, 80], 3).ids)"

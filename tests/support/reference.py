@@ -224,11 +224,12 @@ def out_of_fold(
 ) -> list[int]:
     """The id of each row (value, label, fold) of a column, by the labels in other folds only."""
     encoded = []
-    pool = [value for value, _, _ in rows if value not in ids]
+    alike: dict[Hashable, list[tuple[int, int]]] = {}
+    for value, label, fold in rows:
+        alike.setdefault((value,) if value in ids else other, []).append((label, fold))  # rare values are one
     for value, _, fold in rows:
         if ids.get(value, other) in shared:
-            alike = [value] if value in ids else pool  # pooled values are one
-            labels = [label for v, label, f in rows if v in alike and f != fold]
+            labels = [label for label, f in alike[(value,) if value in ids else other] if f != fold]
             rate = shrunk(labels.count(0), labels.count(1), *prior)
             encoded.append(shared[sum(border <= rate for border in borders)])
         else:

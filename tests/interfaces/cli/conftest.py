@@ -1,33 +1,17 @@
 """A command line in an empty folder, and rows in files."""
 
-import signal
-import sys
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vocabfold.interfaces.cli import main
+from support.terminal import command_line
 
 
 @pytest.fixture
 def vocabfold(monkeypatch, capsys, tmp_path):
     """Run a command in an empty folder; return its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["vocabfold", *map(str, words)])
-        before = {sign: signal.getsignal(sign) for sign in (signal.SIGTERM, signal.SIGHUP)}
-        try:
-            with pytest.raises(SystemExit) as ended:
-                main.main()
-        finally:
-            for sign, handler in before.items():
-                signal.signal(sign, handler)
-        out, err = capsys.readouterr()
-        return ended.value.code, out, err
-
-    return run
+    return command_line(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -272,6 +272,15 @@ def test_a_run_that_shall_outlive_its_terminal_does():
     assert ended.stdout.splitlines()[1] == "True"
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Write a file that takes seconds to read."""
+    path = tmp_path_factory.mktemp("large") / "large.csv"
+    text = "SELECT 'site-' || i % 7 || '-' || i AS site, i % 2 AS click FROM range(3_000_000) t(i)"
+    duckdb.sql(text).to_csv(str(path))
+    return path
+
+
 @pytest.mark.parametrize(
     ("verb", "sign"),
     [
@@ -281,17 +290,14 @@ def test_a_run_that_shall_outlive_its_terminal_does():
         ("transform", signal.SIGHUP),
     ],
 )
-def test_an_interrupted_run_leaves_no_temporary_files(rows, tmp_path, monkeypatch, sign, verb):
+def test_an_interrupted_run_leaves_no_temporary_files(rows, large, tmp_path, monkeypatch, sign, verb):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     vf.fit(vf.count(rows, "click"), 3).save("book")
-    duckdb.sql("SELECT 'site-' || i % 7 || '-' || i AS site, i % 2 AS click FROM range(3_000_000) t(i)").to_csv(
-        "large.csv"
-    )
     words = {
-        "fit": ["fit", "large.csv", "--label", "click", "-b", "9", "-o", "new"],
-        "transform": ["transform", "book", "large.csv", "-o", "ids.csv"],
+        "fit": ["fit", large, "--label", "click", "-b", "9", "-o", "new"],
+        "transform": ["transform", "book", large, "-o", "ids.csv"],
     }
     before = sorted(path.name for path in tmp_path.iterdir())
 

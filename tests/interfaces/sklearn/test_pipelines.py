@@ -92,27 +92,43 @@ def test_clones_have_the_options_and_nothing_else():
     assert "VocabularyCompressor" in compressor._repr_html_()
 
 
-@pytest.mark.parametrize("on_disk", [False, True])
-@pytest.mark.parametrize("method", ["fit", "fit_transform", "partial_fit"])
-def test_a_pickle_holds_all_that_was_learnt(on_disk, method, tmp_path, monkeypatch):
+def learnt(method, on_disk, monkeypatch):
     if on_disk:
         monkeypatch.setattr(local, "_MANY_ROWS", 10)
     compressor = VocabularyCompressor(60)
     getattr(compressor, method)(X[:3000], Y[:3000])
     assert any(isinstance(table, list) for table in compressor.counts_.parts[0].tables.values()) == on_disk
+    return compressor
+
+
+METHODS = ["fit", "fit_transform", "partial_fit"]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pickle_holds_all_that_was_learnt(on_disk, method, fitted, monkeypatch):
+    compressor = learnt(method, on_disk, monkeypatch)
     expected, digest = compressor.transform(NEW), compressor.codebook_.digest
-    joblib.dump(compressor, tmp_path / "estimator.pkl")
     others = [copy.deepcopy(compressor), pickle.loads(pickle.dumps(compressor))]
     del compressor
-    of_all = VocabularyCompressor(60).fit(X, Y).codebook_.digest
+    of_all = fitted.codebook_.digest
     for again in others:
         np.testing.assert_array_equal(again.transform(NEW), expected)
         assert again.codebook_.digest == digest
         again.partial_fit(X[3000:], Y[3000:])
         assert again.codebook_.digest == of_all
-    code = f"import joblib; print(joblib.load({str(tmp_path / 'estimator.pkl')!r}).codebook_.digest)"
+
+
+def test_another_process_reads_a_pickle(tmp_path, monkeypatch):
+    cases = [(method, on_disk) for on_disk in (False, True) for method in METHODS]
+    compressors = [learnt(*case, monkeypatch) for case in cases]
+    digests = [compressor.codebook_.digest for compressor in compressors]
+    joblib.dump(compressors, tmp_path / "estimators.pkl")
+    del compressors
+    loaded = f"joblib.load({str(tmp_path / 'estimators.pkl')!r})"
+    code = f"import joblib; print(*(one.codebook_.digest for one in {loaded}))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == digest
+    assert result.stdout.split() == digests
 
 
 def test_the_codebook_is_the_artefact(tmp_path, fitted):
