@@ -181,8 +181,8 @@ def _not_generalising(book: Codebook, found: ColumnEvaluation) -> Iterator[str]:
 def _remedy(aim: str, is_by_fold: bool) -> str:
     """Say what to do about a column that did not generalise; with folds, chance is ruled out."""
     if aim == "information":
-        return f"Refit with aim='model'{' or on recent rows' if is_by_fold else ''}, or drop it."
-    return "Refit on recent rows or drop it." if is_by_fold else "Drop it, or raise min_count and refit."
+        return f"Refit with aim 'model'{' or on recent rows' if is_by_fold else ''}, or drop it."
+    return "Refit on recent rows or drop it." if is_by_fold else "Drop it, or refit with a larger min_count."
 
 
 def _ordered(book: Codebook, name: str) -> Iterator[str]:
