@@ -1,8 +1,8 @@
 """SQL text -> tables and files, in this process.
 
-An engine lives for one task. It keeps to its memory limit by spilling into a temporary folder, which is
-removed when the task ends. Names and texts that come from outside enter a query through `identifier` and
-`literal` alone.
+An engine lives for one task; the instance of DuckDB that it runs on is kept for the next one. It keeps to its
+memory limit by spilling into a temporary folder, which is removed when the task ends. Names and texts that come
+from outside enter a query through `identifier` and `literal` alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from vocabfold.errors import InputError, argument
+from vocabfold.io.engines import instances
 from vocabfold.io.folders.temporary import TemporaryFolder
 
 DUCKDB = "duckdb"
@@ -44,7 +45,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
 
 
 class Engine:
-    """A DuckDB database in memory, and the temporary folder of one task."""
+    """A connection to DuckDB, and the temporary folder of one task."""
 
     name = DUCKDB
     huge, text = "HUGEINT", "VARCHAR"  # SQL types
@@ -53,21 +54,16 @@ class Engine:
         limit = memory_limit or _machine_memory() // 2
         self._temporary = TemporaryFolder()
         self.folder = self._temporary.path
-        self._connection = duckdb.connect(
-            config={
-                "memory_limit": f"{_duckdb_memory(limit) >> 20}MiB",
-                "threads": str(max(1, min(os.cpu_count() or 1, limit // _MEMORY_PER_THREAD))),
-                "temp_directory": str(self.folder / "spill"),
-                "preserve_insertion_order": "false",
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-                # Statistics of Parquet files leave NaN out, and DuckDB would conclude that there is none.
-                "disabled_optimizers": "statistics_propagation",
-                "python_enable_replacements": "false",  # a table name never finds a Python variable
-            }
+        threads = max(1, min(os.cpu_count() or 1, limit // _MEMORY_PER_THREAD))
+        self._instance = instances.take(_duckdb_memory(limit) >> 20, threads)
+        self._connection = self._instance.database.cursor()
+        self._connection.execute(
+            f"SET temp_directory = {literal(str(self.folder / 'spill'))};"
+            "SET preserve_insertion_order = false;"
+            # Without these two, `progress` knows nothing, or DuckDB prints a bar of its own.
+            "SET enable_progress_bar_print = false;"
+            "SET enable_progress_bar = true"
         )
-        # Without these two, `progress` returns nothing, or DuckDB prints a bar of its own.
-        self._connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         self.subject = "the table"  # what messages say cannot be read
         self._n_tables = 0
         self.memory_limit = limit
@@ -79,6 +75,10 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        if error is None:
+            instances.give_back(self._instance)
+        else:  # a query may still be running
+            self._instance.database.close()
         self._temporary.remove()
 
     def run(self, sql: str) -> pa.Table:
