@@ -186,9 +186,10 @@ class VocabularyCompressor(
         fold_column, weight = (self._told(name) or None for name in ("foldCol", "weightCol"))
         if budget is None:
             raise InputError("budget is missing: give a number of ids, or 'auto'.")
-        names = ("aim", "method", "allocation", "smoothing", "sharedIds", "unseen", "epsilon", "shards", "seed")
+        names = ("aim", "method", "allocation", "smoothing", "unseen", "epsilon", "shards", "seed")
         options = {name: self._told(name) for name in names}
-        options["dedicated_min"], options["min_count"] = self._told("dedicatedMin"), self._told("minCount")
+        renamed = {"minCount": "min_count", "dedicatedMin": "dedicated_min", "sharedIds": "shared_ids"}
+        options |= {option: self._told(name) for name, option in renamed.items()}
         if fold_column and options["min_count"] is None:
             options["min_count"] = 1
         check_options(budget, **options)
