@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(config, items):
     """Leave tests out that need Java or a browser, if there is none; `make full` does not accept that."""
     if config.option.examples:
         _only_laws(config, items)
-    of_java = [item for item in items if "spark" in item.fixturenames or item.get_closest_marker("java")]
+    of_java = [item for item in items if any(map(item.get_closest_marker, ("spark", "java")))]
     of_browser = [item for item in items if item.get_closest_marker("browser")]
     for needing, program in ((of_java, java), (of_browser, chromium)):
         if needing and program.home() is None:
