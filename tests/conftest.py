@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(config, items):
         _multiply(laws, config.option.examples / max(1, sum(own.max_examples for own in _own(laws))))
     elif config.getoption("--hypothesis-profile", None) == "few":
         _multiply(laws, FEW, least=5)
-    of_java = [item for item in items if "spark" in item.fixturenames or item.get_closest_marker("java")]
+    of_java = [item for item in items if any(map(item.get_closest_marker, ("spark", "java")))]
     of_browser = [item for item in items if item.get_closest_marker("browser")]
     for needing, program in ((of_java, java), (of_browser, chromium)):
         if needing and program.home() is None:

@@ -27,9 +27,25 @@ def table():
 
 @pytest.fixture(scope="module")
 def frame(spark, table, tmp_path_factory):
-    return read(spark, table, tmp_path_factory.mktemp("rows"))
+    return read(spark, table, tmp_path_factory.mktemp("rows") / "rows.parquet")
 
 
+def test_training_rows_are_encoded_out_of_fold(frame, table):
+    from vocabfold.spark import VocabularyCompressor
+
+    fitted = VocabularyCompressor(inputCols=["site", "a user"], foldCol="fold", budget=30).fit(frame)
+    book, expected = vf.fit_transform(table, "label", 30, features=["site", "a user"], fold_column="fold")
+    assert fitted.codebook.digest == book.digest
+    assert in_order(fitted.transform(frame))["a user"].to_pylist() == expected["a user"].to_pylist()
+    new = frame.where("row < 500")
+    as_usual = book.transform(table.slice(0, 500))["a user"].to_pylist()
+    assert in_order(fitted.transform(new))["a user"].to_pylist() == as_usual
+    assert as_usual != expected["a user"].to_pylist()[:500]
+    again = in_order(fitted.transformTraining(new.withColumn("more", new.row)))
+    assert again["a user"].to_pylist() == expected["a user"].to_pylist()[:500]
+
+
+@pytest.mark.slow
 def test_a_pipeline_learns_from_ids_out_of_fold_and_survives_a_disk(frame, table, tmp_path):
     from pyspark.ml import Pipeline, PipelineModel
     from pyspark.ml.classification import LogisticRegression
@@ -47,11 +63,6 @@ def test_a_pipeline_learns_from_ids_out_of_fold_and_survives_a_disk(frame, table
     assert fitted.codebook.digest == book.digest
     assert in_order(fitted.transform(frame))["a user"].to_pylist() == expected["a user"].to_pylist()
     new = frame.where("row < 500")
-    as_usual = book.transform(table.slice(0, 500))["a user"].to_pylist()
-    assert in_order(fitted.transform(new))["a user"].to_pylist() == as_usual
-    assert as_usual != expected["a user"].to_pylist()[:500]
-    again = in_order(fitted.transformTraining(new.withColumn("more", new.row)))
-    assert again["a user"].to_pylist() == expected["a user"].to_pylist()[:500]
     model.save(str(tmp_path / "pipeline"))
     loaded = PipelineModel.load(str(tmp_path / "pipeline"))
     chances = [
@@ -89,15 +100,13 @@ def test_ids_go_to_columns_of_their_own(frame, table, tmp_path):
     assert found["site id"].to_pylist() == expected["site"].to_pylist()
 
 
-def test_ids_that_tell_labels_are_warned_of(frame):
+@pytest.mark.parametrize("options", [{}, pytest.param({"outputCols": ["id"]}, marks=pytest.mark.slow)], ids=str)
+def test_ids_that_tell_labels_are_warned_of(frame, options):
     from vocabfold.spark import VocabularyCompressor
 
-    for options in ({}, {"outputCols": ["id"]}):
-        model = VocabularyCompressor(inputCols=["site"], budget=9, **options).fit(frame)
-        with pytest.warns(
-            UserWarning, match="the frame is the one that the stage was fitted on: .* Set foldCol"
-        ):
-            model.transform(frame)
+    model = VocabularyCompressor(inputCols=["site"], budget=9, **options).fit(frame)
+    with pytest.warns(UserWarning, match="the frame is the one that the stage was fitted on: .* Set foldCol"):
+        model.transform(frame)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,10 @@ class SparkStore:
 
     def check(self) -> None:
         """Refuse to go on if the rows that were counted have changed, and Spark has read them again."""
-        found = n_rows(self.table.session, self.kept.frame, self.built)
+        self._check(n_rows(self.table.session, self.kept.frame, self.built))
+
+    def _check(self, found: Mapping[str, int]) -> None:
+        """Refuse other numbers of values than were fitted."""
         if found != {name: built.column.n_values for name, built in self.built.items()}:
             raise InputError(
                 "the rows that were counted have changed since the codebook was fitted; count and fit again."
@@ -99,8 +102,8 @@ class SparkStore:
         """Return the query for value, id, neg, pos of a column, which comes to the driver."""
         number = list(self.built).index(name)
         with Cluster(self.table.session) as cluster:
-            frame = cluster.table(self.frame)
-            found = cluster.run(f"SELECT value, id, neg, pos FROM {frame} WHERE feature = {number}")
+            values = cluster.table(self.kept.frame)
+            found = cluster.run(f"SELECT value, id, neg, pos FROM {values} WHERE feature = {number}")
         return f"SELECT * FROM {engine.table(typed(found, self.built[name].column.kind))}"
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
@@ -123,27 +126,28 @@ class SparkStore:
         return found
 
     def _hashes(self) -> dict[str, str]:
-        kinds = [built.column.kind for built in self.built.values()]
-        of_features = pa.table({"feature": range(len(kinds)), "kind": kinds})
-        self.check()
+        kinds = ", ".join(f"'{built.column.kind}'" for built in self.built.values())
+        text = f"concat(element_at(array({kinds}), feature + 1), '|', id, '|', neg, '|', pos, '|', value)"
+        missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
         words = ", ".join(
             f"sum(CAST(conv(substr(hash, {1 + 8 * i}, 8), 16, 10) AS DECIMAL(38, 0))) AS word_{i}"
             for i in range(8)
         )
-        text = "concat(kind, '|', id, '|', neg, '|', pos, '|', value)"
-        missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
         with Cluster(self.table.session) as cluster:
             found = cluster.run(
-                f"SELECT feature, {words} FROM (SELECT b.feature, sha2(coalesce({text}, {missing}), 256) AS "
-                f"hash FROM {cluster.table(self.kept.frame)} b JOIN {cluster.table(of_features)} k "
-                "ON b.feature = k.feature) GROUP BY feature"
+                f"SELECT feature, count(*) AS n, {words} FROM (SELECT feature, "
+                f"sha2(coalesce({text}, {missing}), 256) AS hash FROM {cluster.table(self.kept.frame)}) "
+                "GROUP BY feature"
             )
-        sums = {row["feature"]: [int(row[f"word_{i}"]) for i in range(8)] for row in found.to_pylist()}
+        rows = {row["feature"]: row for row in found.to_pylist()}
+        self._check({name: rows[i]["n"] if i in rows else 0 for i, name in enumerate(self.built)})
+        sums = {i: [int(row[f"word_{word}"]) for word in range(8)] for i, row in rows.items()}
         return {name: sum_of_words(sums.get(i, [0] * 8)) for i, name in enumerate(self.built)}
 
     def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
         """Have the workers write the files of all columns, and return their entries in the header."""
-        self.check()
+        found = n_rows(self.table.session, self.kept.frame, self.built)
+        self._check(found)
         columns = {name: built.column for name, built in self.built.items()}
         return write(
             saver,
@@ -151,6 +155,7 @@ class SparkStore:
             self.kept.frame,
             {name: column.kind for name, column in columns.items()},
             {name: schema_of(column.kind) for name, column in columns.items()},
+            found,
         )
 
     def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:

@@ -142,7 +142,8 @@ class SparkTable:
     def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
         """Have the workers write the files of all columns, and return their entries in the header."""
         schemas = {name: schema_of(kind, self._folds) for name, kind in self.kinds.items()}
-        return write(saver, self.session, self.frame(by_fold=True), self.kinds, schemas)
+        frame = self.frame(by_fold=True)
+        return write(saver, self.session, frame, self.kinds, schemas, n_rows(self.session, frame, self.kinds))
 
     def by_feature(self, found: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         """Yield the rows of each column, in their order, without its number."""

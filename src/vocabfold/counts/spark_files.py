@@ -82,16 +82,16 @@ def write(
     frame: Frame,
     kinds: Mapping[str, str],
     schemas: Mapping[str, pa.Schema],
+    expected: Mapping[str, int],
 ) -> dict[str, list[headers.Json]]:
     """Write the columns of a frame, sorted by value, and return the entries of their files.
 
     The frame has a feature, its value as text, and what else the schemas say; columns of one kind are written
-    together.
+    together. `expected` is how many rows each column has.
     """
     entries: dict[str, list[headers.Json]] = {}
     names = list(kinds)
     written: dict[str, list[Path]] = {name: [] for name in names}
-    expected = n_rows(session, frame, names)
     with saver.aside() as folder, Cluster(session) as cluster:
         table = cluster.table(frame)
         for kind in track(sorted(set(kinds.values()) - {_NOT_IN_SPARK}), "saving"):

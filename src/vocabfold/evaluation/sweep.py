@@ -150,7 +150,7 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             values = book.store.sql(engine, name)
             if counts.folds:
                 by_fold = counts.sql(engine, name, by_fold=True)
-                found = engine.run(alike_in_folds(values, by_fold, by_id=False))
+                found = engine.run(_in_order(alike_in_folds(values, by_fold, by_id=False)))
                 folds[name] = FoldSums.of(counts, pairs[name], found)
             if new_rows is not None:
                 new[name] = NewSums.of(book, new_rows, pairs[name], _by_counts(engine, new_rows, name, values))
@@ -200,11 +200,17 @@ def _step(
 
 def _by_counts(engine: Engine, new_rows: Counts, name: str, values: str) -> pa.Table:
     """Return the units of new rows by label, and by the counts that their values had at fit."""
-    return engine.run(
+    sums = (
         "SELECT b.neg AS all_neg, b.pos AS all_pos, sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
         f"FROM ({new_rows.sql(engine, name)}) c LEFT JOIN ({values}) b "
         "ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )
+    return engine.run(_in_order(sums))
+
+
+def _in_order(sql: str) -> str:
+    """Return a query with its rows in order: sums of fractions then have the same last digit every time."""
+    return f"{sql} ORDER BY ALL"
 
 
 @dataclass(frozen=True, eq=False)

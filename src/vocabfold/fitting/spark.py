@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -105,12 +106,11 @@ class SparkShards:
         of_rows = dict(zip(numbers, rows, strict=True))
         with Cluster(self.table.session) as cluster:
             kept = Kept(self._assigned(cluster, columns))
-            largest = cluster.collect(in_groups(kept.frame, _KEYS, _largest(columns), _LARGEST))
+            largest = cluster.collect(in_groups(kept.frame, _KEYS, partial(_largest, columns), _LARGEST))
             first = max(row["gain"] / of_rows[row["feature"]] for row in largest.to_pylist())
             firsts = {number: first * of_rows[number] for number in numbers}
-            found = cluster.collect(
-                in_groups(kept.frame, _KEYS, _sweep(columns, firsts, epsilon, n_cuts), _CUTS)
-            )
+            cut = partial(_sweep, columns, firsts, epsilon, n_cuts)
+            found = cluster.collect(in_groups(kept.frame, _KEYS, cut, _CUTS))
         peak = max(largest["n_pairs"].to_pylist())
         _LOG.info("threshold: %d shards, at most %d pairs in one of them", largest.num_rows, peak)
         return [_merged(number, of, found) for number, of in zip(numbers, ends, strict=True)]
@@ -147,7 +147,7 @@ class SparkShards:
         pairs = (
             f"SELECT feature, neg, pos, count(*) AS n FROM {counts} WHERE {which} GROUP BY feature, neg, pos"
         )
-        assigned = cluster.table(mapped(cluster.frame(pairs), _assign(columns), _ASSIGNED))
+        assigned = cluster.table(mapped(cluster.frame(pairs), partial(_assign, columns), _ASSIGNED))
         # Rare values may be alone in their shard: a row that stands for no value makes sure that it exists.
         rare = [
             f"SELECT {number}, {column.rare_shard}, 0, 0, 0"
@@ -157,19 +157,19 @@ class SparkShards:
         return cluster.frame(" UNION ALL ".join([f"SELECT * FROM {assigned}", *rare]))
 
 
-def _assign(columns: Mapping[int, Column]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that assigns every pair to its shard."""
+# These run on the workers. They are sent there by name, with what they have to know: of a function inside a
+# function Spark would send the body, and with it kernels, which every worker would compile again.
 
-    def assign(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            features, *sides = (batch[name].to_numpy() for name in ("feature", "neg", "pos", "n"))
-            shards = np.zeros(features.size, np.int32)
-            for number in np.unique(features):
-                mine = features == number
-                shards[mine] = columns[number].shards(*(side[mine] for side in sides))
-            yield pa.record_batch([batch["feature"], pa.array(shards), *sides], schema=_ASSIGNED)
 
-    return assign
+def _assign(columns: Mapping[int, Column], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Assign every pair to its shard."""
+    for batch in batches:
+        features, *sides = (batch[name].to_numpy() for name in ("feature", "neg", "pos", "n"))
+        shards = np.zeros(features.size, np.int32)
+        for number in np.unique(features):
+            mine = features == number
+            shards[mine] = columns[number].shards(*(side[mine] for side in sides))
+        yield pa.record_batch([batch["feature"], pa.array(shards), *sides], schema=_ASSIGNED)
 
 
 def _curve(columns: Mapping[int, Column], table: pa.Table) -> tuple[int, int, Curve]:
@@ -180,30 +180,22 @@ def _curve(columns: Mapping[int, Column], table: pa.Table) -> tuple[int, int, Cu
     return number, shard, columns[number].curve(shard, *(side[is_value] for side in sides))
 
 
-def _largest(columns: Mapping[int, Column]) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that finds the largest gain of a cut in a shard."""
-
-    def largest(table: pa.Table) -> pa.Table:
-        number, shard, curve = _curve(columns, table)
-        gain = largest_gain(curve.cum_neg, curve.cum_pos)
-        row = {"feature": number, "shard": shard, "gain": gain, "n_pairs": table.num_rows}
-        return pa.Table.from_pylist([row], schema=_LARGEST)
-
-    return largest
+def _largest(columns: Mapping[int, Column], table: pa.Table) -> pa.Table:
+    """Find the largest gain of a cut in a shard."""
+    number, shard, curve = _curve(columns, table)
+    gain = largest_gain(curve.cum_neg, curve.cum_pos)
+    row = {"feature": number, "shard": shard, "gain": gain, "n_pairs": table.num_rows}
+    return pa.Table.from_pylist([row], schema=_LARGEST)
 
 
 def _sweep(
-    columns: Mapping[int, Column], firsts: Mapping[int, float], epsilon: float, n_cuts: int
-) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that cuts a shard."""
-
-    def cut(table: pa.Table) -> pa.Table:
-        number, shard, curve = _curve(columns, table)
-        cuts, gains = sweep(curve.cum_neg, curve.cum_pos, firsts[number], epsilon, min(n_cuts, curve.n_rates))
-        of_shard = [np.full(cuts.size, value, np.int32) for value in (number, shard)]
-        return pa.table([*of_shard, np.arange(cuts.size), cuts, gains], schema=_CUTS)
-
-    return cut
+    columns: Mapping[int, Column], firsts: Mapping[int, float], epsilon: float, n_cuts: int, table: pa.Table
+) -> pa.Table:
+    """Cut a shard."""
+    number, shard, curve = _curve(columns, table)
+    cuts, gains = sweep(curve.cum_neg, curve.cum_pos, firsts[number], epsilon, min(n_cuts, curve.n_rates))
+    of_shard = [np.full(cuts.size, value, np.int32) for value in (number, shard)]
+    return pa.table([*of_shard, np.arange(cuts.size), cuts, gains], schema=_CUTS)
 
 
 def _merged(number: int, ends: NDArray[np.int64], found: pa.Table) -> Gains:

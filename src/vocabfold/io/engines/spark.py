@@ -274,8 +274,12 @@ def in_groups(
     frame: Frame, keys: Sequence[str], function: Callable[[pa.Table], pa.Table], schema: pa.Schema
 ) -> Frame:
     """Apply a function to the rows of each group, in Python on the workers."""
+
+    def of_group(rows: pa.Table) -> pa.Table:  # Spark reads the signature, which a `partial` has not
+        return function(rows)
+
     with explained():
-        return frame.groupBy(*keys).applyInArrow(function, _schema(schema))
+        return frame.groupBy(*keys).applyInArrow(of_group, _schema(schema))
 
 
 def _schema(schema: pa.Schema) -> str:

@@ -1,0 +1,72 @@
+"""Counts -> codebook: the same on both engines, and for ever the same."""
+
+import pytest
+
+import vocabfold as vf
+from support.frames import FEATURES, generated
+
+SETTINGS = {
+    "model": {},
+    "pooled": {"aim": "information", "min_count": 4, "unseen": "own"},
+    "hashed": {"aim": "information", "method": "hashing", "allocation": "uniform"},
+    "frequent": {"aim": "information", "method": "frequency"},
+}
+WEIGHTED = {"weight": "weight"}
+IN_FOLDS = {"weight": "weight", "fold_column": "fold"}
+slow = pytest.mark.slow
+
+
+DIGESTS = {
+    "model": "c4d7ec8e0d2d34784632dcdb75c21f89d2179669954e4110b5a597920cc00d3e",
+    "pooled": "b8d144ec8a8fd11d391199145e849a8420d177e47f7e91ad75e167353b07238d",
+    "hashed": "e909929f67bcf2b0d00befbae07f2de1625eb2e75abae7e584677b497b9e434a",
+    "frequent": "34455f3694c5d5adba6f478dff870d21a3be7e60099fe9c45535846953872514",
+}
+BY_WEIGHT = {
+    "model": "74fcd73b6e2497c13be4167b00d604e7c5159cbdfc8353c014ea12c379092844",
+    "pooled": "b86add865dfeaa96b3506ac3743749e825213eafe59420490ba09a80d0fe2e6c",
+    "hashed": "06646c707378a1e003e54ab296ebf7c23405f85e087a5dc5e435bdc4eeade3dc",
+    "frequent": "b9f5b8e2bdeda3a6506135cf968c7639ecc5ddce4d0596ba4e20734aaf0280ed",
+}
+
+
+@pytest.mark.parametrize(
+    ("counted", "name"),
+    [
+        ({}, "model"),
+        ({}, "pooled"),
+        ({}, "hashed"),
+        pytest.param({}, "frequent", marks=slow),
+        *(pytest.param(WEIGHTED, name, marks=slow) for name in DIGESTS),
+        (IN_FOLDS, "model"),
+        *(pytest.param(IN_FOLDS, name, marks=slow) for name in ("pooled", "hashed", "frequent")),
+    ],
+    ids=str,
+)
+def test_a_codebook_has_its_digest(tried, expected, counted, name):
+    """Counts by fold tell more than a codebook holds: its gain, which is in no digest."""
+    book = tried.book(counted, **SETTINGS[name])
+    assert book.columns == expected.book(counted, **SETTINGS[name]).columns
+    assert book.digest == (BY_WEIGHT if counted else DIGESTS)[name]
+
+
+@pytest.mark.parametrize("name", ["model", pytest.param("hashed", marks=slow)])
+def test_its_values_and_their_ids_are_the_same(tried, expected, name):
+    book, same = (work.book(**SETTINGS[name]) for work in (tried, expected))
+    for column in FEATURES:
+        assert book[column].equals(same[column]), column
+
+
+def test_a_saved_codebook_is_the_same(tried, expected, tmp_path):
+    book = tried.book()
+    book.save(tmp_path / "book")
+    loaded = vf.load(tmp_path / "book")
+    assert loaded.digest == book.digest
+    loaded.verify()
+    new = generated(500, seed=1)
+    assert loaded.transform(new).equals(expected.book().transform(new))
+
+
+def test_methods_are_compared_alike(tried, expected):
+    found, same = (vf.compare(work.counts(), 20) for work in (tried, expected))
+    assert [(trial.method, trial.loss) for trial in found] == [(trial.method, trial.loss) for trial in same]
