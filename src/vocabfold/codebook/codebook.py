@@ -321,7 +321,7 @@ class Codebook(Sums, Lookups):
         Returns
         -------
         dict
-            The figures that the page shows, information in bits per row.
+            The figures that the page shows, information in nats per row.
 
         Raises
         ------
