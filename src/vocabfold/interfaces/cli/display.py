@@ -149,7 +149,7 @@ def _unused(found: Codebook) -> str:
     if found.settings["dedicated_from"] == least:
         other = " other" if found.n_dedicated else ""
         return f" (no{other} value has {number(least, 'row')}: lower --{option.replace('_', '-')})"
-    return " (the shared ids need no more, or the next values tie in rows and do not all fit)"
+    return " (the shared ids need no more, or the next values, tied in rows, do not all fit)"
 
 
 def _written(written: Transformed) -> str:
