@@ -1,4 +1,4 @@
-"""Frames of Spark as rows: however they are dealt, joined and named, the same ids as on one machine."""
+"""Frames of Spark as rows: however they are partitioned, joined and named, the same ids as on one machine."""
 
 import pytest
 
@@ -10,14 +10,14 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize(
-    "dealt",
+    "partitioned",
     [
         lambda rows: rows.repartition(5).orderBy("share"),
         pytest.param(lambda rows: rows.coalesce(1), marks=pytest.mark.slow),
     ],
 )
-def test_partitions_and_their_order_change_nothing(table, frame, dealt):
-    found, expected = (vf.count(rows, "click", FEATURES[:3]) for rows in (dealt(frame), table))
+def test_partitions_and_their_order_change_nothing(table, frame, partitioned):
+    found, expected = (vf.count(rows, "click", FEATURES[:3]) for rows in (partitioned(frame), table))
     assert vf.fit(found, 30).digest == vf.fit(expected, 30).digest
 
 

@@ -88,7 +88,7 @@ def test_ids_go_to_columns_of_their_own(frame, table, tmp_path):
     compressor = VocabularyCompressor.load(str(tmp_path / "estimator"))
     assert compressor.getBudget() == 30
     assert compressor.setBudget(31).setInputCols(["a user", "site"]).getOrDefault("budget") == 31
-    assert "ids in all" in compressor.explainParam("budget")
+    assert "Number of ids" in compressor.explainParam("budget")
     model = compressor.fit(frame.where("row < 1000"))
     model.write().overwrite().save(f"file://{tmp_path}/a model")
     model = VocabularyCompressorModel.load(str(tmp_path / "a model"))

@@ -36,7 +36,7 @@ def test_shards_are_cut_as_in_one_process(table, frame, settings, caplog):
     assert "pairs in one of them" in caplog.text
 
 
-@pytest.mark.parametrize("function", [step._deal, step._largest, step._sweep])
+@pytest.mark.parametrize("function", [step._assign, step._largest, step._sweep])
 def test_workers_are_sent_the_names_of_kernels(function):
     """A kernel that is sent as it is would be compiled by every worker, for seconds."""
     from pyspark import cloudpickle
