@@ -94,6 +94,7 @@ clean: ## remove the virtual environments and all caches
 # much of the cores idle; what they print comes at the end. Code 5 says that none was left, as where there is no Java.
 define TESTS
 mkdir -p build; \
+$(BIN)/python tests/support/compiling.py || exit 1; \
 $(PYTEST) -m "spark and ($(1))" $(2) > build/spark-tests.txt 2>&1 & spark=$$!; \
 trap 'kill $$spark; exit 1' INT TERM; \
 $(PYTEST) $(PROCESSES) -m "not spark and ($(1))" $(2); code=$$?; \
