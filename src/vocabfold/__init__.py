@@ -1,4 +1,4 @@
-"""Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label.
+"""Fold huge categorical vocabularies into a few ids that keep their information about a binary label.
 
 >>> import vocabfold as vf
 >>> vf.fold(neg=[90, 45, 10, 70, 20], pos=[10, 5, 30, 30, 80], size=3).ids

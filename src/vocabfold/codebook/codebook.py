@@ -51,8 +51,8 @@ class Codebook(Sums, Lookups):
         With aim="information": no codebook of at most `budget` ids keeps more than `bound`, in the masses that
         were folded, and `gap` is how much more that is.
     gain : float or None
-        The cross-validated gain, if folds were counted: what the ids tell about rows of other folds, in nats
-        per row and summed over the columns. It may be negative.
+        The cross-validated gain, if folds were counted: by how much the rates of the ids beat the
+        overall rate out of fold, in nats per row and summed over the columns. It may be negative.
     digest : str
         Equal for equal content, whoever wrote it.
     settings : dict

@@ -41,7 +41,7 @@ class BookColumn:
         How much more any fold could keep, if that was the aim.
     gain : float or None
         The cross-validated gain, if folds were counted: by how much the rates of the ids beat the overall rate
-        on rows of other folds. It may be negative.
+        out of fold. It may be negative.
     """
 
     kind: str

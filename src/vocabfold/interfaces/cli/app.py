@@ -12,7 +12,7 @@ import vocabfold as vf
 DEBUG = "VOCABFOLD_DEBUG"  # the variable that asks for tracebacks
 
 app = typer.Typer(
-    help="Fold huge categorical vocabularies into a few ids that keep what they tell about a binary label.",
+    help="Fold huge categorical vocabularies into a few ids that keep their information about a binary label.",
     epilog="Terms: docs/glossary.md",
     invoke_without_command=True,
     add_completion=False,

@@ -36,7 +36,7 @@ _MANY_PARTS = 16  # of counts, which are added up from then on
 
 
 class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Replace the values of categorical columns by a few ids that keep what they tell about a binary label.
+    """Replace the values of categorical columns by a few ids that keep their information about a binary label.
 
     `fit_transform(X, y)` encodes training rows out of fold: no id leaks the label of its row. It differs from
     `fit(X, y).transform(X)` on purpose, as that of `TargetEncoder` does; both use the ids of one codebook.
