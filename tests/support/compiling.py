@@ -16,14 +16,14 @@ import vocabfold as vf
 from vocabfold.codebook import _index_kernels
 from vocabfold.encoding import crossfit
 from vocabfold.folding import information
-from vocabfold.folding.allocation import METHODS
+from vocabfold.folding.methods import METHODS
 from vocabfold.folding.solve import baselines
 
 
 def compile_all():
     """Do small tasks that call every kernel, with all types of arguments that tests call it with."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of methods that do badly on so little, and ids that know their labels
+        warnings.simplefilter("ignore")  # of methods that do badly on so little, and ids that leak labels
         _fold()
         _encode()
         _call()
