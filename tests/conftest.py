@@ -28,11 +28,15 @@ def pytest_addoption(parser):
     parser.addoption("--examples", type=int, help="run laws (tests with @given) alone, with so many examples")
 
 
+def pytest_itemcollected(item):
+    if hasattr(getattr(item, "obj", None), "hypothesis"):
+        item.add_marker(pytest.mark.law)
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has chosen by marks
 def pytest_collection_modifyitems(config, items):
     """Leave tests out that need Java or a browser, if there is none; `make full` does not accept that."""
-    laws = [item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]
-    for law in laws:
-        law.add_marker(pytest.mark.law)
+    laws = [item for item in items if item.get_closest_marker("law")]
     if config.option.examples:
         config.hook.pytest_deselected(items=[item for item in items if item not in laws])
         items[:] = laws
