@@ -17,6 +17,7 @@ from harden.lib.commands import command
 from harden.lib.corpus import ODD_WORDS
 from harden.lib.fuzz.choices import DONE, LABEL, REFUSED, Choices, refusals, rows
 from harden.lib.fuzz.files import Text
+from vocabfold.errors import in_shell
 from vocabfold.io.folders import headers, places
 
 
@@ -188,7 +189,7 @@ class Parsers:
             lambda: options.parse_budgets([text]),
             lambda: options.parse_smoothing(text),
             lambda: options.names([text]),
-            lambda: options.in_options(text),
+            lambda: in_shell(text),
             lambda: files.format_of([Path(text)]),
             lambda: files.find(text.replace("/", "").replace("**", "")),
             lambda: writing.format_of(writing.place(text)),
