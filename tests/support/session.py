@@ -25,8 +25,9 @@ def session(master, folder, **options):
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
-        # Nor does the Java of a session of minutes earn back what its second compiler takes.
-        "spark.driver.extraJavaOptions": "-Dlog4j2.level=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # Nor does the Java of a session of minutes earn back what its second compiler takes. What the first one
+        # makes needs more of the stack: queries of a hundred columns and more are deep.
+        "spark.driver.extraJavaOptions": "-Dlog4j2.level=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss8m",
     } | options
     builder = SparkSession.builder.master(master)
     for key, value in settings.items():
