@@ -21,7 +21,7 @@ if _typing.TYPE_CHECKING:
     from vocabfold.counts.saved import load_counts
     from vocabfold.encoding.files import Transformed
     from vocabfold.encoding.fit_transform import fit_transform
-    from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError
+    from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError, VocabfoldWarning
     from vocabfold.evaluation.comparison import compare
     from vocabfold.fitting.fitting import fit
     from vocabfold.folding.api import curve, fold, fold_table
@@ -39,6 +39,7 @@ __all__ = [
     "MissingDependency",
     "Transformed",
     "VocabfoldError",
+    "VocabfoldWarning",
     "VocabularyCompressor",
     "compare",
     "count",
@@ -61,6 +62,7 @@ _MODULES = {
     "MissingDependency": "errors",
     "Transformed": "encoding.files",
     "VocabfoldError": "errors",
+    "VocabfoldWarning": "errors",
     "VocabularyCompressor": "interfaces.sklearn.estimator",
     "compare": "evaluation.comparison",
     "count": "counts.counting",

@@ -6,6 +6,8 @@ VocabfoldError
 ├── CodebookError (also a ValueError): a saved codebook or saved counts cannot be trusted or read
 └── MissingDependency (also an ImportError): an optional package is not installed
 
+VocabfoldWarning (a UserWarning): the input can be used, but a result may be misread
+
 A message names the arguments that it is about. Python writes `overwrite=True` where the command line writes
 `--force`, so `argument` puts both spellings into the message, and whoever shows it takes one of them.
 """
@@ -62,11 +64,11 @@ class VocabfoldError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(in_python(message))
-        self._message = message
+        self.marked = message  # in both spellings
 
     def said(self, spelled: Callable[[str], str]) -> str:
         """Return the message, spelled by `in_python` or `in_shell`."""
-        text = printable(spelled(self._message))
+        text = printable(spelled(self.marked))
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END]} ... {text[-_END:]}"
 
     def __str__(self) -> str:
@@ -92,11 +94,11 @@ class VocabfoldWarning(UserWarning):
 
     def __init__(self, message: str) -> None:
         super().__init__(in_python(message))
-        self._message = message
+        self.marked = message  # in both spellings
 
     def said(self, spelled: Callable[[str], str]) -> str:
         """Return the message, spelled by `in_python` or `in_shell`."""
-        return spelled(self._message)
+        return spelled(self.marked)
 
 
 class WrongType(InputError, TypeError):

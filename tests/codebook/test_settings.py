@@ -15,6 +15,7 @@ import pytest
 import vocabfold as vf
 from support import java
 from vocabfold.codebook.settings import NOTED, OPTIONS, FitSettings, default_of
+from vocabfold.errors import flag, in_shell
 
 ROOT = Path(vf.__file__).parent
 ROWS = pa.table({"site": ["a", "b", "b", "c"] * 30, "click": [0, 1, 0, 1] * 30})
@@ -23,6 +24,15 @@ SIGNATURES = {
     "vf.fit_transform": vf.fit_transform,
     "scikit-learn": vf.VocabularyCompressor.__init__,
 }
+
+
+def test_the_stage_of_spark_repeats_the_defaults():
+    from vocabfold.spark import VocabularyCompressor
+
+    parameters = inspect.signature(VocabularyCompressor.__init__).parameters
+    for option, described in OPTIONS.items():
+        first, *others = option.split("_")
+        assert parameters[first + "".join(map(str.title, others))].default == described.default, option
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
@@ -57,6 +67,15 @@ def test_the_aim_decides_what_nobody_said(aim, smoothing, min_count):
     assert default_of("smoothing", aim) == smoothing
     given = {name: getattr(settings, name) for name in OPTIONS} | {"min_count": None}
     assert FitSettings.of(given, min_count=1).min_count == 1
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if OPTIONS[name].default is not None])
+def test_none_is_no_default_but_where_it_is_said_to_be(name):
+    message = rf"^{name} must be .*, got None\.$"
+    with pytest.raises(vf.InputError, match=message) as refused:
+        FitSettings.of({option: OPTIONS[option].default for option in OPTIONS} | {"budget": 7, name: None})
+    assert refused.value.argument == name
+    assert refused.value.said(in_shell) == str(refused.value).replace(name, flag(name), 1)
 
 
 COLOUR = """    colour: str = _option(

@@ -86,7 +86,7 @@ def test_another_digest(book):
         ({"out": "ids.parquet.gz"}, r"^cannot tell the format of ids.parquet.gz"),
         ({"out": "no/ids.parquet"}, r"^there is no folder 'no' to write to; create it first\.$"),
         ({"out": "no/folder/"}, r"^there is no folder 'no' to write to; create it first\.$"),
-        ({"out": "in.parquet"}, r"^in.parquet is both input and output; give another out\.$"),
+        ({"out": "in.parquet"}, r"^in.parquet is both input and output; write the result to another file\.$"),
         ({"out": "./"}, r"^in.parquet is both input and output"),
         (
             {"out": "old.parquet", "overwrite": False},

@@ -120,7 +120,7 @@ class FitSettings:
         _budget,
         (int, str),
         "IDS",
-        "Number of ids over all columns: 160000, 160k, 1.5m, or auto.",
+        "Number of ids over all columns, or auto.",
         short=("-b",),
     )
     smoothing: float | str = _option(
@@ -199,9 +199,9 @@ class FitSettings:
     def __post_init__(self) -> None:
         for name, option in OPTIONS.items():
             given = getattr(self, name)
-            object.__setattr__(
-                self, name, option.check(name, default_of(name, self.aim) if given is None else given)
-            )
+            if given is None and option.default is None:
+                given = default_of(name, self.aim)
+            object.__setattr__(self, name, option.check(name, given))
         self._check_together()
 
     def _check_together(self) -> None:

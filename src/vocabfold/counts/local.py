@@ -238,7 +238,7 @@ def add_up(
             f"FROM {parquet(paths)}"
         )
     except InputError as error:
-        raise CodebookError(str(error)) from error
+        raise CodebookError(error.marked) from error
     finally:
         engine.subject = before
     return bool(found["is_so"][0].as_py())

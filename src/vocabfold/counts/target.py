@@ -210,8 +210,9 @@ def _check_weights(weight: str, classes: list[Row]) -> int:
     n_bad = sum(group["n_bad"] for group in classes)
     if n_bad:
         raise InputError(
-            f"weight {weight!r} is negative, missing or not a finite number in {number(n_bad, 'row')}; "
-            "weights must be 0 or more."
+            f"{weight!r} is negative, missing or not a finite number in {number(n_bad, 'row')}; weights must "
+            "be 0 or more.",
+            argument="weight",
         )
     total = sum(group["total"] for group in classes)
     if total * FRACTIONS > MAX_UNITS:

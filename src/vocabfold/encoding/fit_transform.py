@@ -100,7 +100,7 @@ def fit_transform(
     >>> encoded.schema.types
     [DataType(int32), DataType(int64)]
     """
-    settings = FitSettings.of(locals(), min_count=1)
+    settings = FitSettings.of(locals(), min_count=1)  # all arguments, and nothing else yet
     settings.check_training()
     if fold_column is None:
         checks.at_least("folds", folds, 2)

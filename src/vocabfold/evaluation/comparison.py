@@ -314,7 +314,7 @@ def check_options(
     splits = None if allocations is None else _several(allocations)
     for what, given in (("budgets", sizes), ("methods", chosen), ("allocations", splits)):
         if given is not None and not given:
-            raise InputError(f"{what} must not be empty.")
+            raise InputError("must not be empty.", argument=what)
     for allocation in splits or ():
         checks.choice("allocations", allocation, ALLOCATIONS)
     tries: list[tuple[str, str]] = []
@@ -325,7 +325,8 @@ def check_options(
             own = tuple(one for one in splits if one != "joint" or method not in NOT_JOINT)
         if not own and methods is not None:
             raise InputError(
-                f"allocations must include 'uniform' or 'information' for {method!r}: it has no joint one."
+                f"must include 'uniform' or 'information' for {method!r}: it has no joint one.",
+                argument="allocations",
             )
         tries += [(method, allocation) for allocation in own]
     tasks = [Task(*one, size) for size in dict.fromkeys(sizes) for one in dict.fromkeys(tries)]

@@ -98,7 +98,7 @@ def fit(
     >>> book.ids("site", ["a", "b", "unknown"])
     array([1, 0, 1], dtype=int32)
     """
-    return fit_counts(counts, FitSettings.of(locals()))
+    return fit_counts(counts, FitSettings.of(locals()))  # all arguments, and nothing else yet
 
 
 def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:

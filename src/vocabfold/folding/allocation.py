@@ -58,8 +58,9 @@ class Tuning:
         n_shards = sum(min(self.shards, rates) for rates in n_rates)
         if n_shards > budget:
             raise InputError(
-                f"shards must be fewer: {self.shards:,} per column make {n_shards:,} in total, and each needs "
-                f"at least one of the {budget:,} ids. Give fewer shards or more ids."
+                f"must be fewer: {self.shards:,} per column make {n_shards:,} in total, and each needs at "
+                f"least one of the {budget:,} ids. Give fewer shards or more ids.",
+                argument="shards",
             )
         if len(n_rates) < n_shards < sum(n_rates):
             self._warn(n_shards, budget)

@@ -76,9 +76,7 @@ class _Kept:
 
     def load(self, key: object) -> Any:
         """Return what was compiled, or None."""
-        with suppress(
-            OSError, EOFError, pickle.UnpicklingError
-        ):  # it is not there, or was never wholly written
+        with suppress(Exception):  # it is not there, or was never wholly written: a cache is no reason to fail
             return pickle.loads(self._path(key).read_bytes())
         return None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from vocabfold.errors import VocabfoldWarning
+from vocabfold.errors import VocabfoldWarning, in_python
 
 _taken: ContextVar[list[str] | None] = ContextVar("taken", default=None)
 
@@ -19,7 +19,7 @@ def warn(text: str, stacklevel: int) -> None:
     if notes is None:
         warnings.warn(VocabfoldWarning(text), stacklevel=stacklevel + 1)
     else:
-        notes.append(text)
+        notes.append(in_python(text))
 
 
 @contextmanager

@@ -189,3 +189,12 @@ if not (child := os.fork()):
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=60).returncode == 7
+
+
+def test_an_instance_whose_result_may_still_be_read_is_not_used_again():
+    with Engine() as engine:
+        database = engine._instance.database
+        stream = iter(engine.stream("SELECT * FROM range(1_000_000)"))
+        next(stream)
+    with Engine() as other:
+        assert other._instance.database is not database

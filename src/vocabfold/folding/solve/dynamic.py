@@ -8,7 +8,7 @@ of a segment with `exact`, and serves to check it and to compare with it.
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold.errors import InputError, argument
+from vocabfold.errors import InputError
 from vocabfold.folding.curve import Curve
 from vocabfold.folding.solve._kernels import layer_pass, scale_of, tabulate
 
@@ -21,7 +21,7 @@ def solve(curve: Curve, size: int) -> NDArray[np.int64]:
     if cells > _MAX_CELLS:
         raise InputError(
             f"method 'dynamic' needs a table of {size:,} sizes x {curve.n_rates:,} rates, but the limit is "
-            f"{_MAX_CELLS:,} cells. Use {argument('method', 'exact')}, which finds the same optimum without a "
+            f"{_MAX_CELLS:,} cells. Use method 'exact', which finds the same optimum without a "
             "table."
         )
     cuts = np.empty(size - 1, np.int64)

@@ -90,13 +90,12 @@ def _parameter(name: str) -> inspect.Parameter:
     option = OPTIONS[name]
     read, is_required = (str if name in _PARSE else option.read), name == "budget"
     kind = read if is_required or option.default is not None else read | None
+    words = option.help + _ALSO.get(name, "")
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if is_required else option.default,
-        annotation=Annotated[
-            kind, typer.Option(flag(name), *option.short, metavar=option.metavar, help=option.help)
-        ],
+        annotation=Annotated[kind, typer.Option(flag(name), *option.short, metavar=option.metavar, help=words)],
     )
 
 
@@ -167,4 +166,5 @@ def _number_of_ids(text: str) -> int | None:
     return int(n_ids) if 1 <= n_ids < math.inf and n_ids == int(n_ids) else None
 
 
+_ALSO = {"budget": " 160k and 1.5m are numbers, too."}
 _PARSE: Mapping[str, Callable[[Any], Any]] = {"budget": parse_budget, "smoothing": parse_smoothing}

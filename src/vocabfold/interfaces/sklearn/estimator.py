@@ -20,7 +20,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.settings import BLIND, FitSettings
+from vocabfold.codebook.settings import BLIND, OPTIONS, FitSettings
 from vocabfold.counts.counting import count
 from vocabfold.counts.counts import Counts
 from vocabfold.encoding.crossfit import FoldedStore, Folds
@@ -371,7 +371,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def _given(self) -> FitSettings:
         """Return the options of `vf.fit`, checked."""
-        return FitSettings.of(vars(self), min_count=1)
+        return FitSettings.of({name: getattr(self, name) for name in OPTIONS}, min_count=1)
 
     def _names(self) -> list[str]:
         """Return the names of the columns, or x0, x1 and so on."""

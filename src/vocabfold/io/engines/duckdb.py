@@ -66,6 +66,8 @@ class Engine:
         )
         self.subject = "the table"  # what messages say cannot be read
         self._n_tables = 0
+        self._n_open = 0  # results that somebody may still read
+        self._has_failed = False
         self.memory_limit = limit
 
     def __enter__(self) -> Engine:
@@ -75,7 +77,7 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        if error is None:
+        if error is None and not self._n_open and not self._has_failed:
             instances.give_back(self._instance)
         else:  # a query may still be running
             self._instance.database.close()
@@ -100,10 +102,13 @@ class Engine:
 
     def stream(self, sql: str) -> Iterable[pa.RecordBatch]:
         """Yield the result of a query in batches, of any number of rows."""
+        self._n_open += 1
         try:
             yield from self._connection.sql(sql).to_arrow_reader(_BATCH)
         except _FAILURES as error:
             raise self._explained(error) from error
+        finally:
+            self._n_open -= 1
 
     def write(self, sql: str, path: Path, *, ordered: bool = False, distinct: bool = False) -> None:
         """Write the result of a query to a Parquet file.

@@ -63,7 +63,7 @@ def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tup
     for _, path in found:
         writing.format_of(path)
         if path.resolve() in inputs:
-            raise InputError(f"{path} is both input and output; give another {argument('out')}.")
+            raise InputError(f"{path} is both input and output; write the result to another file.")
     return found
 
 
