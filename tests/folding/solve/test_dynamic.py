@@ -24,5 +24,5 @@ def test_it_equals_the_programme_as_defined(table, size):
 
 def test_a_table_too_large_for_memory_is_refused_with_the_remedy():
     curve = order(*beta_counts(40_000, rows=10**9))
-    with pytest.raises(InputError, match=r"needs a table of 39,000 sizes x .* Use method='exact'"):
+    with pytest.raises(InputError, match=r"needs a table of 39,000 sizes x .* Use method 'exact'"):
         dynamic.solve(curve, 39_000)
