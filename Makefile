@@ -45,7 +45,7 @@ check: $(VENV)/.test ## format, lint, types
 	$(BIN)/mypy
 
 rest: $(VENV)/.harden ## run all other tests: every example of the laws, clusters, small benchmarks and checks, torch, no compiler
-	$(PIP) install torch==2.13.0
+	$(PIP) install torch==2.13.0 'optuna>=4.4'
 	@$(call TESTS,slow or tools or law)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(PROCESSES) -m "not (slow or tools or jit)" $(FEW) $(KERNELS)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HAS_TORCH = find_spec("torch") is not None
+HAS_TORCH = all(map(find_spec, ("torch", "optuna")))
 pytestmark = pytest.mark.tools
 
 
