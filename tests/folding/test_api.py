@@ -29,6 +29,7 @@ def test_no_partition_of_any_kind_keeps_more(method, table, size):
     assert fold.bound == pytest.approx(reference.best_of_all(*table, size), abs=EXACT * total)
 
 
+@pytest.mark.slow
 def test_no_partition_of_nine_values_keeps_more():
     rng = np.random.default_rng(9)
     for size in (2, 3, 4):

@@ -285,8 +285,8 @@ def large(tmp_path_factory):
     ("verb", "sign"),
     [
         ("fit", signal.SIGINT),
-        ("fit", signal.SIGTERM),
-        ("transform", signal.SIGINT),
+        pytest.param("fit", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("transform", signal.SIGINT, marks=pytest.mark.slow),
         ("transform", signal.SIGHUP),
     ],
 )

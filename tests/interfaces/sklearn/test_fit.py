@@ -50,6 +50,7 @@ def test_the_checks_of_scikit_learn(estimator, check):
         )
 
 
+@pytest.mark.slow
 def test_the_check_with_the_array_api():
     code = (
         "import warnings; warnings.simplefilter('ignore'); import vocabfold as vf\n"

@@ -44,7 +44,7 @@ def test_pipelines_are_trained_out_of_fold():
     assert (scores > -np.log(2)).all()
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_over_budgets(n_jobs):
     grid = {"vocabularycompressor__budget": [3, 60]}
     search = GridSearchCV(model(), grid, scoring="neg_log_loss", cv=3, n_jobs=n_jobs).fit(X, Y)
