@@ -161,6 +161,7 @@ class Engine:
 
     def _explained(self, error: Exception) -> BaseException:
         """Word an error of the engine in one sentence."""
+        self._has_failed = True
         text = str(error)
         # From a stream, both come as errors of Arrow; the rest of a message may quote anything.
         if isinstance(error, duckdb.InterruptException) or _INTERRUPTED.match(text):  # Ctrl-C
