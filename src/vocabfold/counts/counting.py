@@ -170,6 +170,7 @@ def count(
         parts=(part,),
         memory_limit=limit,
         left_out=tuple(not_named),
+        skipped=target.skipped,
     )
 
 

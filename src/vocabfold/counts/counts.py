@@ -71,6 +71,7 @@ class Counts:
     parts: tuple[Part, ...]
     memory_limit: int | None = field(default=None)
     left_out: tuple[str, ...] = ()  # columns of numbers and dates that were not named
+    skipped: int | None = 0  # rows that were not counted, as they had no label or no weight; None: unknown
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -142,6 +143,7 @@ class Counts:
             sources=self.sources + other.sources,
             fingerprints=self.fingerprints + other.fingerprints,
             parts=self.parts + other.parts,
+            skipped=None if None in (self.skipped, other.skipped) else self.skipped + other.skipped,  # type: ignore[operator]
         )
 
     def __radd__(self, other: object) -> Counts:

@@ -41,9 +41,16 @@ class Target:
     positive: str  # the positive label as text
     units_per_row: int
     folds: int
-    neg: int
+    neg: int  # units
     pos: int
-    n_rows: int
+    neg_rows: int
+    pos_rows: int
+    skipped: int  # rows that are not counted, as they have no label or no weight
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are counted."""
+        return self.neg_rows + self.pos_rows
 
 
 def look_over(
@@ -73,6 +80,7 @@ def look_over(
         chosen |= {
             "n_bad": f"count_if(NOT coalesce({column} >= 0 AND {column} < 'Infinity'::DOUBLE, false))",
             "n_fractions": f"count_if({column} <> floor({column}))" if is_float else "0",
+            "n_weightless": f"count_if({_units(column, FRACTIONS)} = 0)",
             "total": f"sum({column}::DOUBLE)",
             "units": f"sum({units})::{engine.text}",
         }
@@ -100,14 +108,13 @@ def look_over(
         units_per_row = _check_weights(weight, classes)
         in_units = f"{_units(rows.columns[weight].sql, units_per_row)}::BIGINT"
         where.append(f"{in_units} > 0")  # a row of weight 0 is no row
-    masses = [
-        (
-            group["label"] is value,
-            group["n"] if weight is None else int(group["units"]) * units_per_row // FRACTIONS,
-        )
-        for group in classes
-    ]
-    if not any(mass for _, mass in masses):
+    sums = np.zeros((2, 2), object)  # units and rows, by label
+    for group in classes:
+        n_rows = group["n"] if weight is None else group["n"] - group["n_weightless"]
+        n_units = n_rows if weight is None else int(group["units"]) * units_per_row // FRACTIONS
+        sums[:, int(group["label"] is value)] = n_units, n_rows
+    units_of, rows_of = sums.tolist()
+    if not any(units_of):
         raise InputError(
             f"all weights in {weight!r} are zero, or round to zero; at least one row needs a positive weight."
         )
@@ -125,9 +132,11 @@ def look_over(
         positive=_text(value),
         units_per_row=units_per_row,
         folds=folds,
-        neg=sum(mass for is_positive, mass in masses if not is_positive),
-        pos=sum(mass for is_positive, mass in masses if is_positive),
-        n_rows=sum(group["n"] for group in classes),
+        neg=units_of[0],
+        pos=units_of[1],
+        neg_rows=rows_of[0],
+        pos_rows=rows_of[1],
+        skipped=sum(group["n"] for group in groups) - sum(rows_of),
     )
 
 
