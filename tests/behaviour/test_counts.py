@@ -39,7 +39,7 @@ def test_counts_by_fold_and_by_weight_are_those_of_a_loop(tried, table):
 def test_counts_say_the_same_on_both_engines(tried, expected, options):
     found, same = tried.counts(**options), expected.counts(**options)
     assert found.engine == tried.engine.name
-    for what in ("neg", "pos", "rows", "positive_rows", "units_per_row", "folds", "kinds", "n_values"):
+    for what in ("neg", "pos", "neg_rows", "pos_rows", "units_per_row", "folds", "kinds", "n_values"):
         assert getattr(found, what) == getattr(same, what), what
     for name in FEATURES:
         assert found[name].equals(same[name]), name

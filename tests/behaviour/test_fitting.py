@@ -23,10 +23,10 @@ DIGESTS = {
     "frequent": "34455f3694c5d5adba6f478dff870d21a3be7e60099fe9c45535846953872514",
 }
 BY_WEIGHT = {
-    "model": "74fcd73b6e2497c13be4167b00d604e7c5159cbdfc8353c014ea12c379092844",
-    "pooled": "b86add865dfeaa96b3506ac3743749e825213eafe59420490ba09a80d0fe2e6c",
-    "hashed": "06646c707378a1e003e54ab296ebf7c23405f85e087a5dc5e435bdc4eeade3dc",
-    "frequent": "b9f5b8e2bdeda3a6506135cf968c7639ecc5ddce4d0596ba4e20734aaf0280ed",
+    "model": "dcaed4ff46ec60541683d78175ec229f92f0e49dff3aae0b0964c4bd00a188b5",
+    "pooled": "7b360fda0fafcdd5d615a1fdbe30b3dd693d419e3c6b0f9f52a0e5661c5d24e1",
+    "hashed": "12f4fe216ca69ee85d8f453bdf63b8c72f47e0ac594f67c9871cd1bfc40b6f07",
+    "frequent": "c4dd7b36adb106fc35b1e10b236d5b1e51b6388a828ffc01272eeedd536c5a2f",
 }
 
 

@@ -62,9 +62,11 @@ def test_small_and_large_counts_add_up():
     large = vf.count(table, "y", "x", weight="w")
     small = vf.count(table, "y", "x")
     for total in (large + small, small + large + small):
-        assert total["x"].to_pylist()[0] == {"value": "a", "neg": 2**31 + len(total.parts) - 1, "pos": 0}
+        n = len(total.parts)
+        of_a = {"value": "a", "neg": 2**31 + n - 1, "pos": 0, "neg_rows": n, "pos_rows": 0}
+        assert total["x"].to_pylist()[0] == of_a
     many = sum([vf.count(table.set_column(2, "w", [[2**30, 1]]), "y", "x", weight="w")] * 5)
-    assert many["x"].to_pylist()[0] == {"value": "a", "neg": 5 * 2**30, "pos": 0}
+    assert many["x"].to_pylist()[0] == {"value": "a", "neg": 5 * 2**30, "pos": 0, "neg_rows": 5, "pos_rows": 0}
 
 
 def test_a_day_of_one_class_counts_and_merges():
@@ -153,8 +155,8 @@ def test_counts_with_broken_weights_survive_a_round_trip(tmp_path):
     counts = vf.count(table, "y", "x", weight="w")
     counts.save(tmp_path / "counts")
     assert vf.load_counts(tmp_path / "counts")["x"].to_pylist() == [
-        {"value": "a", "neg": 0.25, "pos": 3.0},
-        {"value": "b", "neg": 0.0, "pos": 1.5},
+        {"value": "a", "neg": 0.25, "pos": 3.0, "neg_rows": 1, "pos_rows": 1},
+        {"value": "b", "neg": 0.0, "pos": 1.5, "neg_rows": 0, "pos_rows": 1},
     ]
 
 

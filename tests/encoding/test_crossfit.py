@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import vocabfold as vf
 from support import reference
 from support.builders import clicks, fold_counts
-from vocabfold.codebook.out_of_fold import gain_of_rest
+from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.target import _assigned, assigned
+from vocabfold.counts.units import Totals
 from vocabfold.io.engines.duckdb import Engine
 
 
@@ -258,9 +259,9 @@ def test_the_out_of_fold_gain_is_that_of_the_encoded_rows():
 
 
 def test_the_gain_is_finite_where_a_fold_has_all_of_a_class():
-    rows = np.array([[[5.0, 5.0], [0.0, 3.0]], [[0.0, 0.0], [2.0, 0.0]]])
+    here = {"neg": np.array([[5, 5], [0, 3]]), "pos": np.array([[0, 0], [2, 0]])}
     for strength in (0.0, 3.0, math.inf):
-        assert math.isfinite(gain_of_rest(rows, strength))
+        assert np.isfinite(told_by_rest(rest_of(here), here, Totals(1, 13, 2, 13, 2), strength)).all()
 
 
 def test_without_folds_there_is_no_gain():

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -105,6 +106,11 @@ def test_masses_beyond_2_to_the_53_are_rounded_and_fitted():
     assert book["x"]["neg"].to_pylist() == weights[:6]
 
 
+def rows_of_weights(counts):
+    """Return counts that take weights for rows, as those of format 1 do: so there are more than 2**52 units."""
+    return replace(counts, neg_rows=None, pos_rows=None)
+
+
 @pytest.mark.parametrize("smoothing", [0, 3.5])
 def test_values_that_rounding_makes_nothing_of_have_the_id_of_their_rate(smoothing):
     giants = {"g": (6, 4), "h": (5, 5), "i": (4, 6)}
@@ -112,7 +118,8 @@ def test_values_that_rounding_makes_nothing_of_have_the_id_of_their_rate(smoothi
     units |= {"r": (0, 1), "s": (2, 4), "t": (7, 0)}  # of 2**52 units, they would be a thousandth each
     values = [(value, label, pair[label] / 2**20) for value, pair in units.items() for label in (0, 1)]
     table = pa.table(dict(zip("xyw", map(list, zip(*values, strict=True)), strict=True)))
-    column = (book := fold_counts(vf.count(table, "y", weight="w"), 3, smoothing=smoothing)).columns["x"]
+    counts = rows_of_weights(vf.count(table, "y", weight="w"))
+    column = (book := fold_counts(counts, 3, smoothing=smoothing)).columns["x"]
     prior = column.mean, column.strength
     rates = [shrunk(neg / 2**20, pos / 2**20, *prior) for neg, pos in units.values()]
     assert list(column.borders) == sorted(column.borders)
@@ -126,7 +133,7 @@ def test_a_tail_of_which_rounding_leaves_one_class_is_one_id(options):
     values, labels, weights = map(list, zip(*rows, strict=True))
     weights[2:] = [weight / 2**20 for weight in weights[2:]]
     counts = vf.count(pa.table({"x": values, "y": labels, "w": weights}), "y", weight="w")
-    book = vf.fit(counts, **{"budget": 4, "min_count": 1} | options)
+    book = vf.fit(rows_of_weights(counts), **{"budget": 4, "min_count": 1} | options)
     assert len(set(book.ids("x", ["r", "s"]))) == 1
     assert book.columns["x"].size == 2
 

@@ -242,15 +242,3 @@ def test_a_tiny_strength_gives_finite_figures():
 def test_one_frequent_value_beside_rare_ones():
     book = vf.fit(vf.count(rows_of({"big": (1000, 0), "a": (0, 1), "b": (0, 1)}), "click"), 5, min_count=1)
     assert book["site"].num_rows == 3
-
-
-def test_weights_count_as_rows():
-    table = rows_of({"a": (30, 30), "b": (31, 5), "c": (10, 9), "d": (2, 3), "e": (4, 0)})
-    book = vf.fit(vf.count(table, "click"), 9, min_count=1)
-    double = vf.fit(vf.count(pa.concat_tables([table, table]), "click"), 9, min_count=1)
-    weighted = table.append_column("w", pa.array([2] * len(table)))
-    assert vf.fit(vf.count(weighted, "click", weight="w"), 9, min_count=1).digest == double.digest
-    half = pa.concat_tables([weighted.set_column(2, "w", pa.array([0.5] * len(table)))] * 2)
-    found = vf.fit(vf.count(half, "click", weight="w"), 9, min_count=1)
-    assert found["site"].to_pydict() == book["site"].to_pydict()
-    assert found.columns["site"].borders == book.columns["site"].borders

@@ -6,7 +6,6 @@ import pytest
 
 SAME_ROWS = "X looks like the training data"
 may_be_same_rows = pytest.mark.filterwarnings(f"ignore:{SAME_ROWS}")
-may_weigh_much = pytest.mark.filterwarnings("ignore:rows weigh up to")
 
 
 def rows(n_rows=4000, seed=0):

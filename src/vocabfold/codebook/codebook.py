@@ -20,7 +20,7 @@ from vocabfold.codebook.index import Index
 from vocabfold.codebook.lookups import Lookups
 from vocabfold.codebook.stores import Store
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import in_rows
+from vocabfold.counts.units import Totals
 from vocabfold.folding.printing import html_summary, summaries
 
 if TYPE_CHECKING:
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Codebook(Sums, Lookups):
+class Codebook(Totals, Sums, Lookups):
     """The id of every value of every column.
 
     `book["site"]` is an Arrow table with the columns value, id, neg, pos, sorted by value; missing comes first.
+    If rows had weights, neg and pos are sums of weights, and neg_rows and pos_rows are the rows.
 
     Attributes
     ----------
@@ -61,6 +62,9 @@ class Codebook(Sums, Lookups):
         The column of the label, and its positive value as text.
     rows : int or float
         Rows it was fitted on, by weight.
+    neg_rows, pos_rows : int or None
+        Rows with a negative and with a positive label, each counted once whatever it weighs; None, if it was
+        saved in format 1.
     """
 
     columns: Mapping[str, BookColumn]
@@ -69,9 +73,6 @@ class Codebook(Sums, Lookups):
     settings: Mapping[str, Any]
     label: str
     positive: str
-    units_per_row: int
-    neg: int  # units
-    pos: int
     store: Store
     sources: tuple[str, ...] = ()
     fingerprints: tuple[tuple[str, ...], ...] = ()  # of the rows it was fitted on
@@ -106,11 +107,6 @@ class Codebook(Sums, Lookups):
         """Where each column begins if all ids share one range."""
         ends = np.cumsum([0, *self.sizes.values()])
         return {name: int(end) for name, end in zip(self.columns, ends, strict=False)}
-
-    @property
-    def rows(self) -> int | float:
-        """Rows it was fitted on, by weight."""
-        return in_rows(self.neg + self.pos, self.units_per_row)
 
     @property
     def digest(self) -> str:

@@ -14,10 +14,11 @@ from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.kinds import KINDS
 
 
-def hash_of_rows(engine: Engine, kind: str, sql: str) -> str:
-    """Return the sum modulo 2**256 of the sha256 of each value of a kind with its id and counts."""
-    text = f"concat('{kind}', '|', id, '|', neg, '|', pos, '|', {KINDS[kind].digest.format('value')})"
-    missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
+def hash_of_rows(engine: Engine, kind: str, sums: Sequence[str], sql: str) -> str:
+    """Return the sum modulo 2**256 of the sha256 of each value of a kind with its id and sums."""
+    numbers = ", '|', ".join(["id", *sums])
+    text = f"concat('{kind}', '|', {numbers}, '|', {KINDS[kind].digest.format('value')})"
+    missing = f"concat('missing|', {numbers}, '|')"
     hashed = f"sha256(CASE WHEN value IS NULL THEN {missing} ELSE {text} END)"
     return _sum_of_hashes(engine.stream(f"SELECT {hashed} AS hash FROM ({sql})"))
 

@@ -8,12 +8,16 @@ folds, as they depend on numbers of rows alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.codebook.column import BookColumn
 from vocabfold.counts.counts import Counts
+from vocabfold.counts.evidence import Evidence
+from vocabfold.counts.units import UNITS, Totals
 from vocabfold.errors import InputError
 from vocabfold.folding.prior import Prior
 
@@ -23,21 +27,23 @@ Ids = NDArray[np.int32]
 Units = NDArray[np.int64]
 
 
-def ids_by_rate(column: BookColumn, neg: Units, pos: Units, units_per_row: int) -> Ids:
-    """Return the ids of infrequent values by their rates, given their units elsewhere."""
-    rates = Prior(column.mean, column.strength).rates(neg / units_per_row, pos / units_per_row)
+def ids_by_rate(column: BookColumn, sums: Mapping[str, Units], totals: Totals) -> Ids:
+    """Return the ids of infrequent values by their rates, given their sums elsewhere, and those of all rows."""
+    sides = Evidence.of(totals, column.strength).sides(sums)
+    rates = Prior(column.mean, column.strength).rates(*sides)
     return np.asarray(column.shared, np.int32)[np.searchsorted(column.borders, rates, side="right")]
 
 
-def others(column: BookColumn, rare: Units, units_per_row: int) -> Ids:
-    """Return the id of rare values in each fold, given their units there by label, and last in none.
+def others(column: BookColumn, rare: Mapping[str, Units], totals: Totals) -> Ids:
+    """Return the id of rare values in each fold, given their sums there, and last in none.
 
     Rare values that share an id with infrequent ones are encoded like one of them.
     """
-    found = np.full(rare.shape[1] + 1, column.other, np.int32)
+    n_units = rare["neg"] + rare["pos"]
+    found = np.full(n_units.size + 1, column.other, np.int32)
     if column.n_rare and column.other in column.shared:
-        neg, pos = rare.sum(axis=1, keepdims=True) - rare
-        found[:-1] = np.where(rare.sum(axis=0) > 0, ids_by_rate(column, neg, pos, units_per_row), column.other)
+        elsewhere = {name: side.sum() - side for name, side in rare.items()}
+        found[:-1] = np.where(n_units > 0, ids_by_rate(column, elsewhere, totals), column.other)
     return found
 
 
@@ -45,37 +51,56 @@ def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
     """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row."""
     folds, is_rare = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
     ids = found["id"].fill_null(0).to_numpy().copy()
-    sides = {side: found[side].to_numpy() for side in ("neg", "pos")}
-    rare = np.zeros((2, counts.folds), np.int64)
-    for sums, side in zip(rare, sides.values(), strict=True):
-        np.add.at(sums, folds[is_rare], (side * found["n"].to_numpy())[is_rare])
-    ids[is_rare] = others(column, rare, counts.units_per_row)[folds[is_rare]]
-    rest = [found[f"all_{side}"].fill_null(0).to_numpy() - sides[side] for side in sides]
+    here, whole = sums_in_folds(found, counts.sums)
+    n_values = found["n"].to_numpy()
+    rare = rare_in_folds(counts, here, n_values, folds, is_rare)
+    ids[is_rare] = others(column, rare, counts)[folds[is_rare]]
     is_shared = np.isin(ids, column.shared) & ~is_rare
-    ids[is_shared] = ids_by_rate(column, rest[0][is_shared], rest[1][is_shared], counts.units_per_row)
-    rows = np.zeros((2, counts.folds, column.size))
-    for total, part in zip(rows, sides.values(), strict=True):
-        np.add.at(total, (folds, ids), part * found["n"].to_numpy() / counts.units_per_row)
-    return gain_of_rest(rows, column.strength)
+    elsewhere = {name: (whole[name] - here[name])[is_shared] for name in counts.sums}
+    ids[is_shared] = ids_by_rate(column, elsewhere, counts)
+    of_ids = {name: np.zeros((counts.folds, column.size), np.int64) for name in counts.sums}
+    for name, sums in of_ids.items():
+        np.add.at(sums, (folds, ids), here[name] * n_values)
+    n_rows = (counts.neg + counts.pos) / counts.units_per_row
+    return float(told_by_rest(rest_of(of_ids), of_ids, counts, column.strength).sum() / n_rows)
 
 
-def gain_of_rest(rows: NDArray[np.float64], strength: float) -> float:
-    """Return the gain per row from the rows of each label, fold and id."""
-    overall = rows[1].sum() / rows.sum()
-    rest = rows.sum(axis=1, keepdims=True) - rows
-    return float(told_by_rest(rest, rows, overall, strength).sum() / rows.sum())
+def sums_in_folds(found: pa.Table, names: Iterable[str]) -> tuple[dict[str, Units], dict[str, Units]]:
+    """Return the sums of values in a fold, and in all folds: 0 of values that are not in the codebook."""
+    columns = {name: found[name].to_numpy() for name in names}
+    return columns, {name: found[f"all_{name}"].fill_null(0).to_numpy() for name in columns}
+
+
+def rare_in_folds(
+    counts: Counts, here: Mapping[str, Units], n_values: Units, folds: Ids, is_rare: NDArray[np.bool_]
+) -> dict[str, Units]:
+    """Return the sums of all rare values in each fold."""
+    rare = {name: np.zeros(counts.folds, np.int64) for name in here}
+    for name, sums in rare.items():
+        np.add.at(sums, folds[is_rare], (here[name] * n_values)[is_rare])
+    return rare
+
+
+def rest_of(sums: Mapping[str, Units]) -> dict[str, Units]:
+    """Return the sums in all other folds of those in each fold."""
+    return {name: side.sum(axis=0) - side for name, side in sums.items()}
 
 
 def told_by_rest(
-    rest: NDArray[np.float64], rows: NDArray[np.float64], overall: float, strength: float
+    rest: Mapping[str, Units], here: Mapping[str, Units], totals: Totals, strength: float
 ) -> NDArray[np.float64]:
-    """Return the gain on rows of each id from the rate of its other rows, both by label, in nats.
+    """Return the gain on rows of each id from the rate of its other rows, given the sums of both, in nats.
 
     Rates are pulled towards the overall one, with the strength of the prior, or by one row if it has none: a
     rate of 0 or 1 would cost infinitely much.
     """
-    rates = Prior(overall, strength or 1.0).rates(*(side.ravel() for side in rest))
-    return gained(rates.reshape(rest.shape[1:]), overall, *rows)
+    evidence = Evidence.of(totals, strength)
+    neg, pos = (getattr(totals, side) for side in evidence.sums)
+    shape = here["neg"].shape
+    sides = (side.ravel() for side in evidence.sides(rest))
+    rates = evidence.rates(Prior(pos / (neg + pos), strength or 1.0).rates(*sides)).reshape(shape)
+    base = totals.pos / (totals.neg + totals.pos)
+    return gained(rates, base, *(here[side] / totals.units_per_row for side in UNITS))
 
 
 def gained(

@@ -1,11 +1,13 @@
-"""Queries on the values of a column: value, id, neg, pos, wherever they are."""
+"""Queries on the values of a column: value, id and the sums, wherever they are."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 _ALL = 2**62  # values that no id has: SQL makes infinity of far larger numbers, and takes that for none
 
 
-def sorted_by_value(sql: str, columns: str = "value, id, neg, pos") -> str:
+def sorted_by_value(sql: str, columns: str = "*") -> str:
     """Return the query for a column of a codebook in the order of the values, missing first."""
     return f"SELECT {columns} FROM ({sql}) ORDER BY value NULLS FIRST"
 
@@ -34,12 +36,13 @@ def most_frequent_of(sql: str) -> str:
     )
 
 
-def alike_in_folds(values: str, by_fold: str, *, by_id: bool = True) -> str:
-    """Return the query for how many values have the same id (if that matters), counts, fold and counts there.
+def alike_in_folds(values: str, by_fold: str, sums: Sequence[str], *, by_id: bool = True) -> str:
+    """Return the query for how many values have the same id (if that matters), sums, fold and sums there.
 
     `by_fold` is the query for the counts of the column by fold.
     """
+    both = ", ".join(f"b.{name} AS all_{name}, f.{name}" for name in sums)
     return (
-        f"SELECT {'b.id, ' * by_id}b.neg AS all_neg, b.pos AS all_pos, f.fold, f.neg, f.pos, count(*) AS n "
+        f"SELECT {'b.id, ' * by_id}{both}, f.fold, count(*) AS n "
         f"FROM ({by_fold}) f LEFT JOIN ({values}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )

@@ -17,7 +17,7 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn, facts_of
 from vocabfold.codebook.settings import NOTED, UNSEEN
 from vocabfold.codebook.stores import SavedStore, schema_of
-from vocabfold.counts.units import FRACTIONS, MAX_UNITS
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS, ROWS, UNITS, Totals
 from vocabfold.errors import CodebookError
 from vocabfold.io.engines.duckdb import parse_memory
 from vocabfold.io.engines.kinds import KINDS
@@ -27,8 +27,8 @@ from vocabfold.io.folders.saving import saving
 
 _AUTOMATIC = ("budget", "smoothing")  # settings whose only text is "auto"
 
-# The keys of format 1, where they differ from the names here.
-_KEYS = {
+# The keys of format 1, where they differ from those of today.
+_FIRST_KEYS = {
     "dedicated_min": "private_min",
     "dedicated_from": "private_from",
     "shared_ids": "tail",
@@ -44,7 +44,7 @@ def save(book: Codebook, path: str | os.PathLike[str]) -> None:
         files = book.store.write(saver)
         digest = book.digest
         columns = [
-            {"name": name} | _keyed(facts_of(column)) | {"rows_sha256": book.hashes[name], "files": files[name]}
+            {"name": name} | facts_of(column) | {"rows_sha256": book.hashes[name], "files": files[name]}
             for name, column in book.columns.items()
         ]
         saver.header = {
@@ -54,9 +54,11 @@ def save(book: Codebook, path: str | os.PathLike[str]) -> None:
             "units_per_row": book.units_per_row,
             "neg": book.neg,
             "pos": book.pos,
+            "neg_rows": book.neg_rows,
+            "pos_rows": book.pos_rows,
             "gap": book.gap,
             "bound": book.bound,
-            "settings": _keyed(book.settings),
+            "settings": dict(book.settings),
             "columns": columns,
         }
 
@@ -98,33 +100,38 @@ def load(path: str | os.PathLike[str], *, memory_limit: int | str | None = None)
 def _book(loaded: Loaded, limit: int | None) -> Codebook:
     """Return the codebook of a header."""
     header = loaded.header
+    if header["version"] == 1:
+        header = _renamed(header)
     columns = {entry["name"]: _column(entry) for entry in header["columns"]}
     _require(len(columns) == len(header["columns"]) > 0, "columns")
-    files = {
-        entry["name"]: loaded.files(entry["files"], schema_of(entry["kind"])) for entry in header["columns"]
-    }
     hashes = {entry["name"]: _text(entry["rows_sha256"]) for entry in header["columns"]}
-    settings = {
-        name: _typed(header["settings"][_key(name)], _key(name), *kinds) for name, kinds in NOTED.items()
-    }
+    settings = {name: _typed(header["settings"][name], name, *kinds) for name, kinds in NOTED.items()}
     _require(settings["unseen"] in UNSEEN, "unseen")
     _require(all(settings[key] == "auto" or type(settings[key]) is not str for key in _AUTOMATIC), "settings")
-    _require(settings["dedicated_from"] is None or 0 <= settings["dedicated_from"] <= MAX_UNITS, "private_from")
+    _require(
+        settings["dedicated_from"] is None or 0 <= settings["dedicated_from"] <= MAX_UNITS, "dedicated_from"
+    )
     _require(len({column.gain is None for column in columns.values()}) == 1, "gain")
     _require(_typed(header["units_per_row"], "units_per_row", int) in (1, FRACTIONS), "units_per_row")
-    masses = [_typed(header[side], side, int) for side in ("neg", "pos")]
-    _require(min(masses) > 0 and sum(masses) <= MAX_UNITS, "neg and pos")
+    neg, pos = (_typed(header[side], side, int) for side in UNITS)
+    _require(min(neg, pos) > 0 and neg + pos <= MAX_UNITS, "neg and pos")
+    # Format 1 does not have them.
+    rows = [_typed(header.get(side), side, int, NoneType) for side in ROWS]
+    _require(rows == [None, None] or (None not in rows and min(rows) > 0), "neg_rows and pos_rows")
+    totals = Totals(header["units_per_row"], neg, pos, *rows)
+    files = {
+        entry["name"]: loaded.files(entry["files"], schema_of(entry["kind"], totals.sums))
+        for entry in header["columns"]
+    }
     book = Codebook(
+        **vars(totals),
         columns=columns,
         gap=_typed(header["gap"], "gap", float, NoneType),
         bound=_typed(header["bound"], "bound", float, NoneType),
         settings=settings,
         label=_text(header["label"]),
         positive=_text(header["positive"]),
-        units_per_row=header["units_per_row"],
-        neg=masses[0],
-        pos=masses[1],
-        store=SavedStore(files, columns, (masses[0], masses[1]), limit),
+        store=SavedStore(files, columns, totals.of_all, limit),
         sources=loaded.origin.sources,
         fingerprints=loaded.origin.fingerprints,
         saved=loaded.origin.saved,
@@ -138,13 +145,11 @@ def _book(loaded: Loaded, limit: int | None) -> Codebook:
 def _column(entry: dict[str, Any]) -> BookColumn:
     """Return a column from its entry in the header."""
     _text(entry["name"])
-    found = {field.name: entry[_key(field.name)] for field in fields(BookColumn)}
+    found = {field.name: entry[field.name] for field in fields(BookColumn)}
     for name in ("size", "n_values", "n_rare", "n_dedicated", "n_rates", "other"):
-        _typed(found[name], _key(name), int)
+        _typed(found[name], name, int)
     for name, kind in (("shared", int), ("borders", float), ("rates", float)):
-        found[name] = tuple(
-            _typed(number, _key(name), kind) for number in _typed(found[name], _key(name), list)
-        )
+        found[name] = tuple(_typed(number, name, kind) for number in _typed(found[name], name, list))
     found["strength"] = math.inf if found["strength"] is None else _typed(found["strength"], "strength", float)
     for name in ("mean", "information", "total", "loss"):
         found[name] = _typed(found[name], name, float)
@@ -154,10 +159,10 @@ def _column(entry: dict[str, Any]) -> BookColumn:
     _require(column.kind in KINDS, "kind")
     _require(0 < column.size < 2**31 and 0 <= column.other < column.size, "size")
     _require(0 <= column.n_values == sum(file["rows"] for file in entry["files"]), "n_values")
-    _require(column.n_rare >= 0, "n_pooled")
-    _require(0 <= column.n_dedicated <= min(column.n_values, column.size), "n_private")
+    _require(column.n_rare >= 0, "n_rare")
+    _require(0 <= column.n_dedicated <= min(column.n_values, column.size), "n_dedicated")
     _require(0 <= column.n_rates <= column.n_values + 1, "n_rates")
-    _require(all(a < b for a, b in pairwise((-1, *column.shared, column.size))), "tail")
+    _require(all(a < b for a, b in pairwise((-1, *column.shared, column.size))), "shared")
     _require(len(column.borders) == max(0, len(column.shared) - 1), "borders")
     _require(list(column.borders) == sorted(column.borders), "borders")
     _require(len(column.rates) == column.size and all(0 <= rate <= 1 for rate in column.rates), "rates")
@@ -165,13 +170,14 @@ def _column(entry: dict[str, Any]) -> BookColumn:
     return column
 
 
-def _key(name: str) -> str:
-    """Return what format 1 calls something."""
-    return _KEYS.get(name, name)
+def _renamed(header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header of format 1 with the keys of today."""
+    columns = [_with_new_keys(entry) for entry in header["columns"]]
+    return header | {"columns": columns, "settings": _with_new_keys(header["settings"])}
 
 
-def _keyed(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {_key(name): fact for name, fact in facts.items()}
+def _with_new_keys(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {**fields, **{new: fields[old] for new, old in _FIRST_KEYS.items() if old in fields}}
 
 
 def _typed(value: Any, name: str, *kinds: type) -> Any:

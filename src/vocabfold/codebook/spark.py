@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,8 @@ from vocabfold.codebook.queries import sorted_by_value
 from vocabfold.codebook.stores import Built, schema_of
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.spark import SparkTable, on_spark
-from vocabfold.counts.spark_files import n_rows, typed, write
+from vocabfold.counts.spark_files import n_entries, typed, write
+from vocabfold.counts.units import n_rows
 from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster, Frame, Kept, hint, to_texts
@@ -26,7 +27,7 @@ from vocabfold.support.progress import track
 
 @dataclass(frozen=True, eq=False)
 class SparkStore:
-    """The values of a codebook as a query on the cluster: feature, value, id, neg, pos."""
+    """The values of a codebook as a query on the cluster: feature, value, id and the sums."""
 
     counts: Counts
     built: Mapping[str, Built]
@@ -49,7 +50,7 @@ class SparkStore:
 
     def check(self) -> None:
         """Refuse to go on if the rows that were counted have changed, and Spark has read them again."""
-        self._check(n_rows(self.table.session, self.kept.frame, self.built))
+        self._check(n_entries(self.table.session, self.kept.frame, self.built))
 
     def _check(self, found: Mapping[str, int]) -> None:
         """Refuse other numbers of values than were fitted."""
@@ -70,9 +71,10 @@ class SparkStore:
             key = "value"
         return (
             f"SELECT * FROM (SELECT {hint(v=of_values, p=of_pairs)} c.feature, c.value, "
-            f"coalesce(v.id, p.id) AS id, c.neg, c.pos FROM {counts} c LEFT JOIN {cluster.table(of_values)} v "
+            f"coalesce(v.id, p.id) AS id, {_listed('c.{}', self.counts.sums)} FROM {counts} c "
+            f"LEFT JOIN {cluster.table(of_values)} v "
             f"ON c.feature = v.feature AND c.{key} <=> v.value LEFT JOIN {cluster.table(of_pairs)} p "
-            "ON c.feature = p.feature AND c.neg = p.neg AND c.pos = p.pos) WHERE id IS NOT NULL"
+            f"ON c.feature = p.feature AND {same('c', 'p', self.counts.sums)}) WHERE id IS NOT NULL"
         )
 
     def _stacked(self, tables: Iterable[pa.Table]) -> pa.Table:
@@ -94,16 +96,16 @@ class SparkStore:
         digits = "left(md5(CASE WHEN value IS NULL THEN 'missing|' ELSE concat(kind, '|', value) END), 15)"
         bucket = f"CAST(CAST(conv({digits}, 16, 10) AS BIGINT) % size AS STRING)"
         return (
-            f"(SELECT c.feature, c.value, c.neg, c.pos, CASE WHEN c.neg + c.pos >= least THEN {bucket} END AS "
-            f"bucket FROM {counts} c LEFT JOIN {sizes} s ON c.feature = s.feature)"
+            f"(SELECT c.*, CASE WHEN {n_rows(self.counts.sums, self.counts.units_per_row)} >= least "
+            f"THEN {bucket} END AS bucket FROM {counts} c LEFT JOIN {sizes} s ON c.feature = s.feature)"
         )
 
     def sql(self, engine: Engine, name: str) -> str:
-        """Return the query for value, id, neg, pos of a column, which comes to the driver."""
+        """Return the query for value, id and the sums of a column, which comes to the driver."""
         number = list(self.built).index(name)
         with Cluster(self.table.session) as cluster:
             values = cluster.table(self.kept.frame)
-            found = cluster.run(f"SELECT value, id, neg, pos FROM {values} WHERE feature = {number}")
+            found = cluster.run(f"SELECT * FROM {values} WHERE feature = {number}").drop_columns(["feature"])
         return f"SELECT * FROM {engine.table(typed(found, self.built[name].column.kind))}"
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
@@ -127,8 +129,9 @@ class SparkStore:
 
     def _hashes(self) -> dict[str, str]:
         kinds = ", ".join(f"'{built.column.kind}'" for built in self.built.values())
-        text = f"concat(element_at(array({kinds}), feature + 1), '|', id, '|', neg, '|', pos, '|', value)"
-        missing = "concat('missing|', id, '|', neg, '|', pos, '|')"
+        numbers = ", '|', ".join(("id", *self.counts.sums))
+        text = f"concat(element_at(array({kinds}), feature + 1), '|', {numbers}, '|', value)"
+        missing = f"concat('missing|', {numbers}, '|')"
         words = ", ".join(
             f"sum(CAST(conv(substr(hash, {1 + 8 * i}, 8), 16, 10) AS DECIMAL(38, 0))) AS word_{i}"
             for i in range(8)
@@ -146,7 +149,7 @@ class SparkStore:
 
     def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
         """Have the workers write the files of all columns, and return their entries in the header."""
-        found = n_rows(self.table.session, self.kept.frame, self.built)
+        found = n_entries(self.table.session, self.kept.frame, self.built)
         self._check(found)
         columns = {name: built.column for name, built in self.built.items()}
         return write(
@@ -154,20 +157,31 @@ class SparkStore:
             self.table.session,
             self.kept.frame,
             {name: column.kind for name, column in columns.items()},
-            {name: schema_of(column.kind) for name, column in columns.items()},
+            {name: schema_of(column.kind, self.counts.sums) for name, column in columns.items()},
             found,
         )
 
     def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same id, counts, fold and counts there."""
+        sums = _listed("b.{0} AS all_{0}, f.{0}", self.counts.sums)
+        by = _listed("b.{0}, f.{0}", self.counts.sums)
         with Cluster(self.table.session) as cluster:
             counts = cluster.table(self.table.frame(by_fold=True))
             found = cluster.run(
-                "SELECT f.feature, b.id, b.neg AS all_neg, b.pos AS all_pos, f.fold, f.neg, f.pos, count(*) AS "
-                f"n FROM {counts} f LEFT JOIN {cluster.table(self.frame)} b ON f.feature = b.feature "
-                "AND f.value <=> b.value GROUP BY f.feature, b.id, b.neg, b.pos, f.fold, f.neg, f.pos"
+                f"SELECT f.feature, b.id, f.fold, {sums}, count(*) AS n FROM {counts} f LEFT JOIN "
+                f"{cluster.table(self.frame)} b ON f.feature = b.feature AND f.value <=> b.value "
+                f"GROUP BY f.feature, b.id, f.fold, {by}"
             )
         yield from self.table.by_feature(found)
+
+
+def _listed(form: str, sums: Sequence[str]) -> str:
+    return ", ".join(form.format(name) for name in sums)
+
+
+def same(one: str, other: str, sums: Sequence[str]) -> str:
+    """Return the condition that two tables agree in the sums, in SQL."""
+    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in sums)
 
 
 def _spelled(built: Built, kind: str) -> pa.Table:

@@ -20,6 +20,7 @@ from vocabfold.codebook.index import Index
 from vocabfold.codebook.queries import alike_in_folds, sorted_by_value
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.local import add_up
+from vocabfold.counts.units import at_least
 from vocabfold.errors import CodebookError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
@@ -32,7 +33,7 @@ class Store(Protocol):
     """Where the values of a codebook are."""
 
     def sql(self, engine: Engine, name: str) -> str:
-        """Return the query for value, id, neg, pos of a column, in any order."""
+        """Return the query for value, id and the sums of a column, in any order."""
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory, ready to be searched."""
@@ -54,11 +55,12 @@ class LocalStore:
     """Values that DuckDB reads on this machine."""
 
     columns: Mapping[str, BookColumn]
+    sums: tuple[str, ...]
     memory_limit: int | None
 
     @abstractmethod
     def sql(self, engine: Engine, name: str) -> str:
-        """Return the query for value, id, neg, pos of a column, in any order."""
+        """Return the query for value, id and the sums of a column, in any order."""
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory."""
@@ -86,40 +88,48 @@ class LocalStore:
     def _hashes(self, what: str) -> Iterator[tuple[str, str]]:
         with Engine(self.memory_limit) as engine:
             for name in track(list(self.columns), what, engine.progress):
-                yield name, hash_of_rows(engine, self.columns[name].kind, self.sql(engine, name))
+                yield name, hash_of_rows(engine, self.columns[name].kind, self.sums, self.sql(engine, name))
 
     def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
         """Write the files of all columns, and return their entries in the header."""
         files = {}
         with Engine(self.memory_limit) as engine:
             for name in track(list(self.columns), "saving", engine.progress):
-                batches = engine.stream(sorted_by_value(self.sql(engine, name)))
-                files[name] = [saver.add(schema_of(self.columns[name].kind), batches)]
+                schema = schema_of(self.columns[name].kind, self.sums)
+                files[name] = [saver.add(schema, engine.stream(sorted_by_value(self.sql(engine, name))))]
         return files
 
 
 class Buckets(NamedTuple):
-    """How many buckets values are hashed to, and the units of the rarest that are."""
+    """How many buckets values are hashed to, and the rows of the rarest that are."""
 
     size: int
-    least: int
+    least: float
+    units_per_row: int
+    sums: tuple[str, ...]
+
+    @property
+    def is_hashed(self) -> str:
+        """The condition that a value is not rare, in SQL."""
+        return at_least(self.sums, self.units_per_row, self.least)
 
     def sql(self, counts: str, kind: str) -> str:
-        """Return the query for values, their counts and their bucket, by md5, which every engine has."""
+        """Return the query for values, their sums and their bucket, by md5, which every engine has."""
         text = f"concat('{kind}|', {KINDS[kind].digest.format('value')})"
         digits = f"left(md5(CASE WHEN value IS NULL THEN 'missing|' ELSE {text} END), 15)"
         bucket = f"('0x' || {digits})::BIGINT % {self.size}"
-        return f"SELECT value, neg, pos, {bucket} AS bucket FROM ({counts}) WHERE neg + pos >= {self.least}"
+        sums = ", ".join(self.sums)
+        return f"SELECT value, {sums}, {bucket} AS bucket FROM ({counts}) WHERE {self.is_hashed}"
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A column, the shared id of each (neg, pos), and the dedicated ids of values, or those of buckets."""
+    """A column, the shared id of each pair of sums, and the dedicated ids of values, or those of buckets."""
 
     column: BookColumn
-    of_pairs: pa.Table  # neg, pos, id
-    of_values: pa.Table  # value, id, neg, pos
-    is_divided: bool = False  # values with dedicated ids may have the (neg, pos) of others
+    of_pairs: pa.Table  # the sums, id
+    of_values: pa.Table  # value, id, the sums
+    is_divided: bool = False  # values with dedicated ids may have the sums of others
     buckets: Buckets | None = None  # if values are hashed: they are the values in of_values
 
 
@@ -136,31 +146,37 @@ class FittedStore(LocalStore):
         return self.counts.memory_limit
 
     @property
+    def sums(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the counts."""
+        return self.counts.sums
+
+    @property
     def columns(self) -> dict[str, BookColumn]:  # type: ignore[override]
         """What is known of the columns."""
         return {name: built.column for name, built in self.built.items()}
 
     def sql(self, engine: Engine, name: str) -> str:
-        """Return the query for value, id, neg, pos of a column."""
-        built = self.built[name]
+        """Return the query for value, id and the sums of a column."""
+        built, sums = self.built[name], ", ".join(self.sums)
         of_pairs, of_values = (engine.table(table) for table in (built.of_pairs, built.of_values))
         counts = self.counts.sql(engine, name)
         if built.buckets:
             hashed = built.buckets.sql(counts, self.counts.kinds[name])
-            return f"SELECT h.value, id, h.neg, h.pos FROM ({hashed}) h JOIN {of_values} v ON bucket = v.value"
+            of_bucket = f"(SELECT value AS bucket, id FROM {of_values})"
+            return f"SELECT value, id, {sums} FROM ({hashed}) JOIN {of_bucket} USING (bucket)"
         if built.is_divided:
             is_same = "c.value IS NOT DISTINCT FROM v.value"
             counts = f"SELECT * FROM ({counts}) c ANTI JOIN {of_values} v ON {is_same}"
         return (
-            f"SELECT value, id, neg, pos FROM ({counts}) JOIN {of_pairs} USING (neg, pos) "
-            f"UNION ALL SELECT value, id, neg, pos FROM {of_values}"
+            f"SELECT value, id, {sums} FROM ({counts}) JOIN {of_pairs} USING ({sums}) "
+            f"UNION ALL SELECT value, id, {sums} FROM {of_values}"
         )
 
     def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same id, counts, fold and counts there."""
         for name in track(self.counts.features, "trying other folds", engine.progress):
             by_fold = self.counts.sql(engine, name, by_fold=True)
-            yield name, engine.run(alike_in_folds(self.sql(engine, name), by_fold))
+            yield name, engine.run(alike_in_folds(self.sql(engine, name), by_fold, self.sums))
 
 
 @dataclass(frozen=True)
@@ -169,13 +185,13 @@ class SavedStore(LocalStore):
 
     files: Mapping[str, list[Path]]
     columns: Mapping[str, BookColumn]
-    masses: tuple[int, int]  # units of all rows, by label
+    totals: Mapping[str, int]  # of each sum over all rows
     memory_limit: int | None = None
     checked: set[str] = field(default_factory=set)  # columns whose values have been looked at
     lengths: dict[str, int] = field(default_factory=dict)  # bytes of the values of columns, once they are known
 
     def sql(self, engine: Engine, name: str) -> str:
-        """Return the query for value, id, neg, pos of a column."""
+        """Return the query for value, id and the sums of a column."""
         for path in self.files[name]:
             if not path.exists():
                 raise parquet_guard.gone(path)
@@ -187,7 +203,7 @@ class SavedStore(LocalStore):
         """Return how many bytes the values of a column have; too many of them, and disorder, are refused."""
         if name not in self.lengths:
             column = self.columns[name]
-            schema = pa.schema([schema_of(column.kind).field("value")])
+            schema = pa.schema([schema_of(column.kind, self.sums).field("value")])
             n_rows = n_bytes = 0
             last = pa.nulls(0, schema.types[0])
             for batch in parquet_guard.batches(self.files[name], schema):
@@ -206,7 +222,7 @@ class SavedStore(LocalStore):
         return {name: self._index(name) for name in names}
 
     def _index(self, name: str) -> Index:
-        whole = schema_of(self.columns[name].kind)
+        whole = schema_of(self.columns[name].kind, self.sums)
         schema = pa.schema([whole.field("value"), whole.field("id")])
         table = pa.Table.from_batches(parquet_guard.batches(self.files[name], schema), schema)
         ids = table["id"].to_numpy()
@@ -225,11 +241,16 @@ class SavedStore(LocalStore):
     def _check(self, engine: Engine, name: str) -> None:
         """Refuse what the engine would not: values that are too long or in disorder, absurd ids and counts."""
         self.value_bytes(name)
-        column, (neg, pos) = self.columns[name], self.masses
+        column = self.columns[name]
         is_id = f"id >= 0 AND id < {column.size}"
-        if not add_up(engine, self.files[name], is_id, neg, pos, at_most=column.n_rare > 0):
+        if not add_up(engine, self.files[name], is_id, self.totals, at_most=column.n_rare > 0):
             raise self._invalid(name)
         self.checked.add(name)
+
+    @property
+    def sums(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the files hold."""
+        return tuple(self.totals)
 
     def verify(self, hashes: Mapping[str, str]) -> None:
         """Refuse values that do not have these hashes; files are looked at anew, as they may have changed."""
@@ -248,7 +269,7 @@ def _is_rising(values: pa.Array) -> bool:
     return not present.null_count and bool(pc.all(pc.less(present[:-1], present[1:])).as_py())
 
 
-def schema_of(kind: str) -> pa.Schema:
+def schema_of(kind: str, sums: Iterable[str]) -> pa.Schema:
     """Return the columns of a file of a codebook."""
-    whole = [("id", pa.int32()), ("neg", pa.int64()), ("pos", pa.int64())]
+    whole = [("id", pa.int32()), *((name, pa.int64()) for name in sums)]
     return pa.schema([("value", KINDS[kind].arrow), *whole])

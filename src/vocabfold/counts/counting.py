@@ -63,8 +63,9 @@ def count(
     positive : optional
         The value of the label that is positive.
     weight : str, optional
-        A column with the weight of each row, 0 or more: a row of weight 3 counts as three rows. Weights that
-        are not whole are rounded to 2**-20 rows, each on its own.
+        A column with the weight of each row, 0 or more; rows of weight 0 are left out. A row of weight 3 counts
+        as three rows in rates and in what ids keep, but as one row where it matters how many rows a value has.
+        Weights that are not whole are rounded to 2**-20 rows, each on its own.
     drop_null_labels : bool
         Leave out rows whose label is missing, instead of refusing them.
     preset : {"criteo"}, optional
@@ -165,6 +166,8 @@ def count(
         fold_column=fold_column,
         neg=target.neg,
         pos=target.pos,
+        neg_rows=target.neg_rows,
+        pos_rows=target.pos_rows,
         sources=(found.name,),
         fingerprints=(fingerprints,) if fingerprints else (),
         parts=(part,),

@@ -1,11 +1,12 @@
-"""Counts: for every value of every column, its rows with a negative and with a positive label.
+"""Counts: for every value of every column, its rows with a negative and with a positive label, by weight.
 
 Counts are additive, so days and shards are counted separately and added. Adding costs nothing: the parts are
 kept side by side, and grouped when a column is read. The counts of many rows stay on disk, and one column at a
 time is read.
 
 Numbers are int64 in units: one per row, or 2**20 per row if weights are not whole. A part with whole weights is
-scaled when it meets one without, so that sums are exact in any order.
+scaled when it meets one without, so that sums are exact in any order. With weights, the rows of each label are
+counted as well.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pyarrow as pa
 from vocabfold.counts.local import LocalPart, LocalTable
 from vocabfold.counts.spark import SparkTable
 from vocabfold.counts.table import Part, Table
-from vocabfold.counts.units import MAX_UNITS, in_rows, to_rows
+from vocabfold.counts.units import MAX_UNITS, ROWS, Totals, in_rows, to_rows
 from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
@@ -31,11 +32,12 @@ _TABLES: Mapping[str, Callable[..., Table]] = {DUCKDB: LocalTable, SPARK: SparkT
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts:
+class Counts(Totals):
     """Counts per value, additive over days and shards: `monday + tuesday`.
 
     `counts["site"]` is an Arrow table with the columns value, neg, pos (and fold, if folds were counted),
-    sorted by value; missing comes first. With weights that are not whole, neg and pos are floats.
+    sorted by value; missing comes first. With weights, neg and pos are sums of weights (floats, if not all are
+    whole), and neg_rows and pos_rows are the rows, each counted once.
 
     Attributes
     ----------
@@ -49,6 +51,9 @@ class Counts:
         Rows counted, by weight.
     positive_rows : int or float
         Those with a positive label.
+    neg_rows, pos_rows : int or None
+        Rows with a negative and with a positive label, each counted once whatever it weighs; None, if the
+        counts were saved by a version that did not count them.
     folds : int
         Number of folds, or 0.
     fold_seed, fold_column
@@ -60,12 +65,9 @@ class Counts:
     kinds: Mapping[str, str]
     label: str
     positive: str
-    units_per_row: int
     folds: int
     fold_seed: int
     fold_column: str | None
-    neg: int  # units
-    pos: int
     sources: tuple[str, ...]
     fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are recognised
     parts: tuple[Part, ...]
@@ -77,11 +79,6 @@ class Counts:
     def features(self) -> tuple[str, ...]:
         """The columns counted."""
         return tuple(self.kinds)
-
-    @property
-    def rows(self) -> int | float:
-        """Rows counted, by weight."""
-        return in_rows(self.neg + self.pos, self.units_per_row)
 
     @property
     def positive_rows(self) -> int | float:
@@ -97,7 +94,7 @@ class Counts:
     def table(self) -> Table:
         """All parts together, where they live."""
         table = _TABLES[self.engine]
-        return table(self.parts, self.kinds, self.units_per_row, self.folds, self.memory_limit)
+        return table(self.parts, self.kinds, self.units_per_row, self.sums, self.folds, self.memory_limit)
 
     @property
     def n_values(self) -> dict[str, int]:
@@ -126,6 +123,12 @@ class Counts:
                 raise InputError(
                     f"counts with {what} {mine!r} and counts with {what} {theirs!r} cannot be added."
                 )
+        neg_rows, pos_rows = (_added(getattr(self, side), getattr(other, side)) for side in ROWS)
+        if neg_rows is None and ROWS[0] in self.sums + other.sums:
+            raise InputError(
+                "counts that do not tell rows from weights, as they were saved in format 1, cannot be added to "
+                "counts with weights; count their rows again."
+            )
         units = max(self.units_per_row, other.units_per_row)
         scales = units // self.units_per_row, units // other.units_per_row
         neg, pos = (getattr(self, s) * scales[0] + getattr(other, s) * scales[1] for s in ("neg", "pos"))
@@ -140,10 +143,12 @@ class Counts:
             units_per_row=units,
             neg=neg,
             pos=pos,
+            neg_rows=neg_rows,
+            pos_rows=pos_rows,
             sources=self.sources + other.sources,
             fingerprints=self.fingerprints + other.fingerprints,
             parts=self.parts + other.parts,
-            skipped=None if None in (self.skipped, other.skipped) else self.skipped + other.skipped,  # type: ignore[operator]
+            skipped=_added(self.skipped, other.skipped),
         )
 
     def __radd__(self, other: object) -> Counts:
@@ -174,17 +179,17 @@ class Counts:
         """Return the same counts in one part, in memory."""
         with Engine(self.memory_limit) as engine:
             tables = {name: engine.run(self.sql(engine, name, by_fold=True)) for name in self.features}
-        part = LocalPart(tables, self.kinds, self.units_per_row, is_by_fold=self.folds > 0)
+        part = LocalPart(tables, self.kinds, self.units_per_row, self.sums, is_by_fold=self.folds > 0)
         return replace(self, parts=(part,))
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
-        """Return the query for the counts of a column: value, (fold,) neg, pos in units."""
+        """Return the query for the counts of a column: value, (fold,) and the sums."""
         sql = self.table.sql(engine, name, by_fold=by_fold)
         order = "value NULLS FIRST, fold NULLS FIRST" if by_fold and self.folds else "value NULLS FIRST"
         return f"SELECT * FROM ({sql}) ORDER BY {order}" if is_sorted else sql
 
     def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
-        """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
+        """Yield for each column its distinct sums, in order, and how many values have each."""
         for name, table in self.table.pairs(engine):
             if self.table.is_lazy:
                 self._check_sums(table)
@@ -192,15 +197,15 @@ class Counts:
 
     def _check_sums(self, pairs: pa.Table) -> None:
         """Refuse rows that changed between two readings: the label is read first."""
-        neg, pos, n = (pairs[name].to_numpy() for name in ("neg", "pos", "n"))
-        if (int(neg @ n), int(pos @ n)) != (self.neg, self.pos):
+        n = pairs["n"].to_numpy()
+        if any(int(pairs[name].to_numpy() @ n) != total for name, total in self.of_all.items()):
             raise InputError(
                 f"{' and '.join(self.sources)} returned different rows when read again; write the rows to "
                 "files that do not change, and count those."
             )
 
-    def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
-        """Return for each column its values with at least so many units, in their order, and their counts."""
+    def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
+        """Return for each column its values with at least so many rows, in their order, and their sums."""
         return self.table.frequent(engine, least)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -219,6 +224,11 @@ class Counts:
                 f"feature {different[0]!r} was counted on one side only; both must have the same features."
             )
         return self.features
+
+
+def _added(mine: int | None, theirs: int | None) -> int | None:
+    """Return a sum that is unknown if either part is."""
+    return None if mine is None or theirs is None else mine + theirs
 
 
 def _common_kind(name: str, mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from vocabfold.counts.table import schema_of
+from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
+from vocabfold.counts.units import ROWS, UNITS, at_least
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
@@ -30,8 +31,7 @@ class Said:
     """What a header says of every column, and which columns have been checked against it."""
 
     folds: int
-    neg: int
-    pos: int
+    totals: Mapping[str, int]  # of each sum
     memory_limit: int | None
     checked: set[str] = field(default_factory=set)
 
@@ -40,7 +40,7 @@ class Said:
         if name in self.checked:
             return
         fold = f"fold >= 0 AND fold < {self.folds}" if self.folds else "true"
-        if not add_up(engine, paths, fold, self.neg, self.pos):
+        if not add_up(engine, paths, fold, self.totals):
             raise CodebookError(f"{paths[0]} is not valid: its counts do not add up to those of the header.")
         self.checked.add(name)
 
@@ -52,7 +52,8 @@ class LocalPart:
     tables: Mapping[str, pa.Table | list[Path]]
     kinds: Mapping[str, str]
     units_per_row: int
-    integers: str = "BIGINT"  # the SQL type of neg and pos
+    sums: tuple[str, ...] = UNITS
+    integers: str = "BIGINT"  # the SQL type of the sums
     folder: TemporaryFolder | None = None  # in which some of the files are
     is_by_fold: bool = False
     session: Any = None  # of Spark, if they are to be used there
@@ -85,6 +86,7 @@ class LocalTable:
     _parts: Sequence[LocalPart]
     _kinds: Mapping[str, str]
     _units_per_row: int
+    _sums: tuple[str, ...]
     _folds: int
     _memory_limit: int | None
 
@@ -108,17 +110,16 @@ class LocalTable:
         keys = "value, fold" if by_fold and self._folds else "value"
         typed = keys.replace("value", f"value::{KINDS[self._kinds[name]].sql} AS value", 1)
         sql = " UNION ALL ".join(
-            f"SELECT {typed}, neg::BIGINT * {scale} AS neg, pos::BIGINT * {scale} AS pos FROM {scan}"
-            for scan, scale in self._scans(engine, name)
+            f"SELECT {typed}, {sums} FROM {scan}" for scan, sums in self._scans(engine, name)
         )
         if len(self._parts) > 1 or (keys == "value" and self._parts[0].is_by_fold):
-            sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+            sums = ", ".join(f"sum({name})::BIGINT AS {name}" for name in self._sums)
             sql = f"SELECT {keys}, {sums} FROM ({sql}) GROUP BY {keys}"
         return sql
 
-    def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, int]]:
-        """Yield what to scan for a column, and the scale of its units; parts that are alike are one scan."""
-        alike: dict[tuple[str, str, bool, int, bool], list[Any]] = {}
+    def _scans(self, engine: Engine, name: str) -> Iterator[tuple[str, str]]:
+        """Yield what to scan for a column, and its sums; parts that are alike are one scan."""
+        alike: dict[tuple[str, str, bool, str, bool], list[Any]] = {}
         for part in self._parts:
             table = part.tables[name]
             is_file = isinstance(table, list)
@@ -128,23 +129,25 @@ class LocalTable:
                     raise parquet_guard.gone(missing[0])
                 if part.said:
                     part.said.check(engine, name, table)
-            scale = self._units_per_row // part.units_per_row
-            key = part.kinds[name], part.integers, part.is_by_fold, scale, is_file
+            sums = scaled(part, self._sums, self._units_per_row // part.units_per_row, "{}::BIGINT")
+            key = part.kinds[name], part.integers, part.is_by_fold, sums, is_file
             alike.setdefault(key, []).extend(table if is_file else [table])
-        for (*_, scale, is_file), tables in alike.items():
-            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), scale
+        for (*_, sums, is_file), tables in alike.items():
+            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), sums
 
     def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
-        """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
+        """Yield for each column its distinct sums, in order, and how many values have each."""
+        sums = ", ".join(self._sums)
         for name in track(list(self._kinds), "fitting", engine.progress):
-            sql = f"SELECT neg, pos, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY neg, pos"
-            yield name, engine.run(f"{sql} ORDER BY neg, pos")
+            sql = f"SELECT {sums}, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY {sums}"
+            yield name, engine.run(f"{sql} ORDER BY {sums}")
 
-    def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
-        """Return for each column its values with at least so many units, in their order, and their counts."""
-        chosen = f"WHERE neg + pos >= {least} ORDER BY value NULLS FIRST"
+    def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
+        """Return for each column its values with at least so many rows, in their order, and their sums."""
+        sums = ", ".join(self._sums)
+        chosen = f"WHERE {at_least(self._sums, self._units_per_row, least)} ORDER BY value NULLS FIRST"
         return {
-            name: engine.run(f"SELECT value, neg, pos FROM ({self.sql(engine, name)}) {chosen}")
+            name: engine.run(f"SELECT value, {sums} FROM ({self.sql(engine, name)}) {chosen}")
             for name in self._kinds
         }
 
@@ -155,7 +158,8 @@ class LocalTable:
         with Engine(self._memory_limit) as engine:
             for name in track(list(self._kinds), "saving", engine.progress):
                 sql = f"SELECT * FROM ({self.sql(engine, name, by_fold=True)}) ORDER BY {order}"
-                files[name] = [saver.add(schema_of(self._kinds[name], self._folds), engine.stream(sql))]
+                schema = schema_of(self._kinds[name], self._folds, self._sums)
+                files[name] = [saver.add(schema, engine.stream(sql))]
         return files
 
 
@@ -182,7 +186,8 @@ def count_rows(engine: Engine, rows: Rows, features: Sequence[str], target: Targ
             folder = folder or TemporaryFolder()
             tables[name] = [folder.path / f"{i}.parquet"]
             engine.write(sql, tables[name][0], distinct=True)
-    return LocalPart(tables, kinds, target.units_per_row, integers, folder, target.fold is not None)
+    is_by_fold = target.fold is not None
+    return LocalPart(tables, kinds, target.units_per_row, target.sums, integers, folder, is_by_fold)
 
 
 def _staged(
@@ -209,7 +214,7 @@ def _staged(
 
 
 def _query(scan: str, value: str, target: Target, integers: str) -> str:
-    """Return the query that counts one column: value, fold if asked, neg, pos."""
+    """Return the query that counts one column: value, fold if asked, and the sums."""
     fold = f", {target.fold} AS fold" if target.fold else ""
     by = "value, fold" if target.fold else "value"
     if target.units is None:
@@ -218,23 +223,28 @@ def _query(scan: str, value: str, target: Target, integers: str) -> str:
         sums = (
             f"sum({target.units}) AS n, sum(CASE WHEN {target.is_positive} THEN {target.units} ELSE 0 END) AS p"
         )
+    chosen = f"(n - p)::{integers} AS neg, p::{integers} AS pos"
+    if ROWS[0] in target.sums:
+        sums += f", count(*) AS n_rows, count_if({target.is_positive}) AS p_rows"
+        chosen += f", (n_rows - p_rows)::{integers} AS neg_rows, p_rows::{integers} AS pos_rows"
     return (
-        f"SELECT {by}, (n - p)::{integers} AS neg, p::{integers} AS pos "
+        f"SELECT {by}, {chosen} "
         f"FROM (SELECT {value} AS value{fold}, {sums} FROM {scan}{target.where} GROUP BY ALL)"
     )
 
 
 def add_up(
-    engine: Engine, paths: list[Path], condition: str, neg: int, pos: int, *, at_most: bool = False
+    engine: Engine, paths: list[Path], condition: str, totals: Mapping[str, int], *, at_most: bool = False
 ) -> bool:
     """Tell whether files have a condition in all rows, and counts that sum up to, or at most to, the given."""
     sign = "<=" if at_most else "="
+    condition = " AND ".join([condition, *(f"{name} >= 0" for name in totals)])
+    sums = " AND ".join(f"coalesce(sum({name}), 0) {sign} {total}" for name, total in totals.items())
     before, engine.subject = engine.subject, str(paths[0])
     try:
         found = engine.run(
             # What is missing is no count, and no condition holds for it; but neither aggregate minds it.
-            f"SELECT coalesce(bool_and(coalesce({condition} AND neg >= 0 AND pos >= 0, false)), true) AND "
-            f"coalesce(sum(neg), 0) {sign} {neg} AND coalesce(sum(pos), 0) {sign} {pos} AS is_so "
+            f"SELECT coalesce(bool_and(coalesce({condition}, false)), true) AND {sums} AS is_so "
             f"FROM {parquet(paths)}"
         )
     except InputError as error:

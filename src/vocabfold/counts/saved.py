@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.local import LocalPart, Said
 from vocabfold.counts.table import schema_of
 from vocabfold.counts.target import MAX_FOLDS
-from vocabfold.counts.units import FRACTIONS, MAX_UNITS
-from vocabfold.errors import CodebookError
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS, Totals
+from vocabfold.errors import CodebookError, VocabfoldWarning
 from vocabfold.io.engines.duckdb import parse_memory
 from vocabfold.io.engines.kinds import KINDS
 from vocabfold.io.engines.spark import session_of
@@ -19,6 +20,8 @@ from vocabfold.io.folders.loading import Loaded, Origin, load_folder
 from vocabfold.io.folders.saving import saving
 
 _NUMBERS = ("units_per_row", "folds", "fold_seed", "neg", "pos")
+_OF_ALL = ("units_per_row", "neg", "pos", "neg_rows", "pos_rows")
+_PERHAPS = ("neg_rows", "pos_rows", "skipped")  # null if unknown; format 1 lacks them
 
 
 def save(counts: Counts, path: str | os.PathLike[str]) -> None:
@@ -34,6 +37,7 @@ def save(counts: Counts, path: str | os.PathLike[str]) -> None:
             "fold_column": counts.fold_column,
             "neg": counts.neg,
             "pos": counts.pos,
+            **{key: getattr(counts, key) for key in _PERHAPS},
             "columns": [
                 {"name": name, "type": kind, "files": files[name]} for name, kind in counts.kinds.items()
             ],
@@ -69,26 +73,43 @@ def load_counts(
     loaded = load_folder(path, headers.COUNTS)
     header = loaded.header
     _check(loaded)
+    if header["version"] == 1:
+        _say_what_is_missing(loaded)
+    of_all: dict[str, Any] = {key: header.get(key) for key in _OF_ALL}
+    totals = Totals(**of_all)
+    sums, folds = totals.sums, header["folds"]
     kinds = {column["name"]: column["type"] for column in header["columns"]}
-    numbers = {key: header[key] for key in _NUMBERS}
     files = {
-        column["name"]: loaded.files(column["files"], schema_of(column["type"], numbers["folds"]))
+        column["name"]: loaded.files(column["files"], schema_of(column["type"], folds, sums))
         for column in header["columns"]
     }
-    said = Said(numbers["folds"], numbers["neg"], numbers["pos"], limit)
-    part = LocalPart(
-        files, kinds, numbers["units_per_row"], is_by_fold=numbers["folds"] > 0, session=session, said=said
-    )
+    said = Said(folds, totals.of_all, limit)
+    part = LocalPart(files, kinds, totals.units_per_row, sums, is_by_fold=folds > 0, session=session, said=said)
     return Counts(
+        **vars(totals),
         kinds=kinds,
         label=header["label"],
         positive=header["positive"],
-        **numbers,
+        folds=folds,
+        fold_seed=header["fold_seed"],
         fold_column=header["fold_column"],
         sources=loaded.origin.sources,
         fingerprints=loaded.origin.fingerprints,
         parts=(part,),
         memory_limit=limit,
+        skipped=header.get("skipped"),
+    )
+
+
+def _say_what_is_missing(loaded: Loaded) -> None:
+    """Warn that counts of format 1 may be sums of weights."""
+    warnings.warn(
+        VocabfoldWarning(
+            f"{loaded.folder} has format 1, which does not tell rows from their weights: if its rows had "
+            "weights, a few heavy ones make a value frequent, and its id may leak their labels. Then count the "
+            "rows again."
+        ),
+        stacklevel=3,
     )
 
 
@@ -98,6 +119,7 @@ def _check(loaded: Loaded) -> None:
     try:
         kinds = {column["name"]: column["type"] for column in header["columns"]}
         numbers = {key: header[key] for key in _NUMBERS}
+        perhaps = {key: header.get(key) for key in _PERHAPS}
         is_valid = (
             len(kinds) == len(header["columns"]) > 0
             and all(isinstance(name, str) for name in kinds)
@@ -106,6 +128,8 @@ def _check(loaded: Loaded) -> None:
             and numbers["units_per_row"] in (1, FRACTIONS)
             and numbers["folds"] <= MAX_FOLDS
             and 0 < numbers["neg"] + numbers["pos"] <= MAX_UNITS
+            and all(type(number) is int and number >= 0 for number in perhaps.values() if number is not None)
+            and (perhaps["neg_rows"] is None) == (perhaps["pos_rows"] is None)
             and all(isinstance(header[key], str) for key in ("label", "positive"))
             and isinstance(header["fold_column"], str | None)
         )

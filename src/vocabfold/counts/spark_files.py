@@ -38,8 +38,8 @@ _NOT_IN_SPARK = "unsigned"  # such columns, which are rare, are written by the d
 _FEATURE = re.compile(r"feature=(\d+)")
 
 
-def n_rows(session: Any, frame: Frame, names: Iterable[str]) -> dict[str, int]:
-    """Return how many rows each column has in a table of all."""
+def n_entries(session: Any, frame: Frame, names: Iterable[str]) -> dict[str, int]:
+    """Return how many entries each column has in a table of all."""
     with Cluster(session) as cluster:
         found = cluster.run(f"SELECT feature, count(*) AS n FROM {cluster.table(frame)} GROUP BY feature")
     numbers = dict(zip(found["feature"].to_pylist(), found["n"].to_pylist(), strict=True))
@@ -52,8 +52,8 @@ def stored(cluster: Cluster, table: pa.Table | list[Path], kind: str, names: Seq
         if not path.exists():
             raise gone(path)
     if isinstance(table, list) and sum(path.stat().st_size for path in table) > _SENT_BYTES:
-        types = {"value": SPELLINGS[kind].sql, "fold": "INT", "id": "INT", "neg": "BIGINT", "pos": "BIGINT"}
-        schema = ", ".join(f"{name} {types[name]}" for name in names)
+        types = {"value": SPELLINGS[kind].sql, "fold": "INT", "id": "INT"}
+        schema = ", ".join(f"{name} {types.get(name, 'BIGINT')}" for name in names)
         chosen = [spelled(kind, "value") + " AS value" if name == "value" else name for name in names]
         return (
             f"(SELECT {', '.join(chosen)} FROM {cluster.table(read_parquet(cluster.session, table, schema))})"

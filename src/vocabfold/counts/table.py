@@ -6,11 +6,12 @@ and in `spark`, and no other code depends on which of them it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from vocabfold.counts.units import UNITS
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.kinds import KINDS
 from vocabfold.io.folders import headers
@@ -29,6 +30,10 @@ class Part(Protocol):
         """Units that a row of weight 1 counts."""
 
     @property
+    def sums(self) -> tuple[str, ...]:
+        """What is summed per value: units by label, and with weights also rows."""
+
+    @property
     def is_by_fold(self) -> bool:
         """Whether folds are counted apart."""
 
@@ -42,7 +47,7 @@ class Part(Protocol):
 
 
 class Table(Protocol):
-    """All parts of some counts together: value, (fold,) neg, pos of each column, in units."""
+    """All parts of some counts together: value, (fold,) and the sums of each column."""
 
     @property
     def is_lazy(self) -> bool:
@@ -58,16 +63,26 @@ class Table(Protocol):
         """Return the query for a column, in any order; by fold, if folds were counted and are wanted."""
 
     def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
-        """Yield for each column its distinct (neg, pos), in order, and how many values have each."""
+        """Yield for each column its distinct sums, in order, and how many values have each."""
 
-    def frequent(self, engine: Engine, least: int) -> dict[str, pa.Table]:
-        """Return for each column its values with at least so many units, in their order, and their counts."""
+    def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
+        """Return for each column its values with at least so many rows, in their order, and their sums."""
 
     def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
         """Write the files of all columns, sorted by value, and return their entries in the header."""
 
 
-def schema_of(kind: str, folds: int) -> pa.Schema:
+def schema_of(kind: str, folds: int, sums: Sequence[str]) -> pa.Schema:
     """Return the columns of a file of counts."""
     fold = [("fold", pa.int32())] if folds else []
-    return pa.schema([("value", KINDS[kind].arrow), *fold, ("neg", pa.int64()), ("pos", pa.int64())])
+    return pa.schema([("value", KINDS[kind].arrow), *fold, *((name, pa.int64()) for name in sums)])
+
+
+def scaled(part: Part, sums: Sequence[str], scale: int, cast: str = "{}") -> str:
+    """Return the sums of a part, in SQL, as those of all parts: without weights, units are rows."""
+    chosen = []
+    for name in sums:
+        found = name if name in part.sums else name.removesuffix("_rows")
+        factor = f" * {scale}" if name in UNITS and scale != 1 else ""
+        chosen.append(f"{cast.format(found)}{factor} AS {name}")
+    return ", ".join(chosen)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold.counts.units import FRACTIONS, MAX_UNITS
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS, Totals
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(Totals):
     """What each row counts as, in SQL, and what all of them sum to."""
 
     is_positive: str
@@ -39,10 +39,7 @@ class Target:
     fold: str | None
     where: str
     positive: str  # the positive label as text
-    units_per_row: int
     folds: int
-    neg: int  # units
-    pos: int
     neg_rows: int
     pos_rows: int
     skipped: int  # rows that are not counted, as they have no label or no weight
@@ -110,7 +107,7 @@ def look_over(
         where.append(f"{in_units} > 0")  # a row of weight 0 is no row
     sums = np.zeros((2, 2), object)  # units and rows, by label
     for group in classes:
-        n_rows = group["n"] if weight is None else group["n"] - group["n_weightless"]
+        n_rows = group["n"] if weight is None else group["n"] - int(group["n_weightless"])
         n_units = n_rows if weight is None else int(group["units"]) * units_per_row // FRACTIONS
         sums[:, int(group["label"] is value)] = n_units, n_rows
     units_of, rows_of = sums.tolist()

@@ -1,11 +1,66 @@
-"""Units, in which rows are counted: one per row, or 2**20 per row if weights are not whole."""
+"""What is summed per value: units of weight by label, and, if rows have weights, the rows themselves.
+
+Units are whole numbers: one per row, or 2**20 per row if weights are not whole. How many rows a value has
+decides whether it is frequent and how far its rate is trusted, because a heavy row is still one observation.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 FRACTIONS = 2**20  # units per row, if weights are not whole numbers
 MAX_UNITS = 2**62
+UNITS = ("neg", "pos")
+ROWS = ("neg_rows", "pos_rows")  # each row once, whatever it weighs
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What all rows sum to."""
+
+    units_per_row: int
+    neg: int  # units
+    pos: int
+    neg_rows: int | None  # None: unknown, as they were saved in format 1
+    pos_rows: int | None
+
+    @property
+    def rows(self) -> int | float:
+        """All rows, by weight."""
+        return in_rows(self.neg + self.pos, self.units_per_row)
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """What is summed per value: neg and pos, and with weights also neg_rows and pos_rows."""
+        if self.neg_rows is None:
+            return UNITS
+        # Without weights, units are rows.
+        is_plain = self.units_per_row == 1 and (self.neg, self.pos) == (self.neg_rows, self.pos_rows)
+        return UNITS if is_plain else UNITS + ROWS
+
+    @property
+    def of_all(self) -> dict[str, int]:
+        """The sums over all rows."""
+        return {name: getattr(self, name) for name in self.sums}
+
+    def agree(self, other: Totals) -> bool:
+        """Tell whether other rows sum to the same, so that they may be these."""
+        return (self.units_per_row, self.of_all) == (other.units_per_row, other.of_all)
+
+
+def n_rows(sums: tuple[str, ...], units_per_row: int) -> str:
+    """Return the expression of a value's rows, in SQL."""
+    if ROWS[0] in sums:
+        return f"({' + '.join(ROWS)})"
+    units = f"({' + '.join(UNITS)})"
+    return units if units_per_row == 1 else f"({units} / {units_per_row})"
+
+
+def at_least(sums: tuple[str, ...], units_per_row: int, least: float) -> str:
+    """Return the condition that a value has so many rows, in SQL."""
+    return f"{n_rows(sums, units_per_row)} >= CAST({least!r} AS DOUBLE)"
 
 
 def in_rows(units: int, units_per_row: int) -> int | float:
@@ -13,11 +68,16 @@ def in_rows(units: int, units_per_row: int) -> int | float:
     return units // units_per_row if units % units_per_row == 0 else units / units_per_row
 
 
+def whole(rows: float) -> int | float:
+    """Return a number of rows as an integer, if it is one."""
+    return int(rows) if rows.is_integer() else rows
+
+
 def to_rows(table: pa.Table, units_per_row: int) -> pa.Table:
     """Return a table whose neg and pos are rows instead of units."""
     if units_per_row == 1:
         return table
-    for side in ("neg", "pos"):
+    for side in UNITS:
         rows = pa.array(table[side].to_numpy() / units_per_row)
         table = table.set_column(table.schema.get_field_index(side), side, rows)
     return table

@@ -72,47 +72,44 @@ class FoldedStore:
         column = self.book.columns[name]
         book, by_fold = self.book.store.sql(engine, name), self.counts.sql(engine, name, by_fold=True)
         shared = engine.table(pa.table({"id": pa.array(column.shared, pa.int32())}))
-        sums = "count(*) AS n_folds, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+        names = self.counts.sums
+        sums = ", ".join(["count(*) AS n_folds", *(f"sum({side})::BIGINT AS {side}" for side in names)])
+        is_same = " AND ".join(f"b.{side} = f.{side}" for side in names)
         found = engine.run(
             "SELECT b.value, b.id, CASE WHEN t.id IS NULL THEN 0 ELSE f.n_folds END AS n_folds, "
-            f"b.neg = f.neg AND b.pos = f.pos AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
+            f"{is_same} AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
             f"({by_fold}) GROUP BY value) f ON b.value IS NOT DISTINCT FROM f.value LEFT JOIN {shared} t "
             "ON b.id = t.id ORDER BY b.value NULLS FIRST"
         )
         if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
             raise other_counts()
+        elsewhere = ", ".join(f"b.{side} - f.{side} AS {side}" for side in names)
         rest = (
-            f"SELECT f.fold, b.neg - f.neg AS neg, b.pos - f.pos AS pos FROM ({by_fold}) f JOIN ({book}) b "
+            f"SELECT f.fold, {elsewhere} FROM ({by_fold}) f JOIN ({book}) b "
             f"ON f.value IS NOT DISTINCT FROM b.value JOIN {shared} USING (id) "
             "ORDER BY f.value NULLS FIRST, f.fold"
         )
         folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         for batch in engine.stream(rest):
             folds.append(batch["fold"].to_numpy())
-            neg, pos = (batch[side].to_numpy() for side in ("neg", "pos"))
-            ids_in_fold.append(ids_by_rate(column, neg, pos, self.book.units_per_row))
-        rare = np.zeros((2, self.counts.folds), np.int64)
+            ids_in_fold.append(ids_by_rate(column, {side: batch[side].to_numpy() for side in names}, self.book))
+        rare = {side: np.zeros(self.counts.folds, np.int64) for side in names}
         if column.n_rare:
-            rare = _rare(engine, self.counts, book, by_fold)
+            sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in names)
+            of_rare = engine.run(
+                f"SELECT fold, {sums} FROM ({by_fold}) f ANTI JOIN ({book}) b "
+                "ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
+            )
+            for side, units in rare.items():
+                units[of_rare["fold"].to_numpy()] = of_rare[side].to_numpy()
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),
             np.append(0, np.cumsum(found["n_folds"].to_numpy())),
             np.concatenate(folds),
             np.concatenate(ids_in_fold),
-            others(column, rare, self.book.units_per_row),
+            others(column, rare, self.book),
         )
-
-
-def _rare(engine: Engine, counts: Counts, book: str, by_fold: str) -> Units:
-    """Return the units of all rare values in each fold, by label."""
-    found = engine.run(
-        "SELECT fold, sum(f.neg)::BIGINT AS neg, sum(f.pos)::BIGINT AS pos "
-        f"FROM ({by_fold}) f ANTI JOIN ({book}) b ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
-    )
-    rare = np.zeros((2, counts.folds), np.int64)
-    rare[:, found["fold"].to_numpy()] = found["neg"].to_numpy(), found["pos"].to_numpy()
-    return rare
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +136,7 @@ class Folds:
                 f"count them with that {argument('fold_column')}, or leave it out.",
                 argument="fold_column",
             )
-        same = (counts.units_per_row, counts.neg, counts.pos) == (book.units_per_row, book.neg, book.pos)
-        if not same or not set(book.features) <= set(counts.features):
+        if not counts.agree(book) or not set(book.features) <= set(counts.features):
             raise other_counts()
         return cls(FoldedStore(book, counts, memory_limit), counts.fold_column if column is None else column)
 

@@ -149,7 +149,7 @@ def _key(type: str, kind: str, column: str) -> str:
 def _values(
     cluster: Cluster, book: Codebook, folds: Folds | None
 ) -> tuple[dict[str, str], dict[str, NDArray[np.int32]]]:
-    """Return for each column the query for value, id, neg, pos and folds, and the ids of its rare values."""
+    """Return for each column the query for value, id, the sums and folds, and the ids of its rare values."""
     if isinstance(book.store, SparkStore) and book.store.table.session is cluster.session:
         book.store.check()
         whole = cluster.table(book.store.kept.frame)
@@ -166,7 +166,7 @@ def _values(
 
 def _sent_values(cluster: Cluster, book: Codebook) -> dict[str, str]:
     """Return for each column the query for its values, if they are not on the cluster."""
-    names, kinds = ["value", "id", "neg", "pos"], {name: column.kind for name, column in book.columns.items()}
+    names, kinds = ["value", "id", *book.sums], {name: column.kind for name, column in book.columns.items()}
     if isinstance(book.store, SavedStore):
         return {name: stored(cluster, book.store.files[name], kind, names) for name, kind in kinds.items()}
     with Engine(book.memory_limit) as engine:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
+from vocabfold.codebook.spark import same
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.spark import on_spark, two_sessions
 from vocabfold.encoding.crossfit import one_fold
@@ -27,11 +28,11 @@ class InFolds:
         numbers = [book.features.index(name) if name in book.columns else -1 for name in counts.features]
         feature = f"element_at(array({', '.join(map(str, numbers))}), feature + 1)"
         frame = cluster.table(self._table.frame(by_fold=True))
-        self._by_fold = f"(SELECT {feature} AS feature, value, fold, neg, pos FROM {frame})"
+        self._by_fold = f"(SELECT {feature} AS feature, value, fold, {', '.join(counts.sums)} FROM {frame})"
         self._values = values
 
     def kept(self) -> Kept:
-        """Return feature, value, id, neg, pos, and the ids in the folds where a value has rows.
+        """Return feature, value, id, the sums, and the ids in the folds where a value has rows.
 
         In a fold, an infrequent value has the id of its rows in all others. Values with equal counts there are
         alike, so only these counts come to the driver.
@@ -52,25 +53,27 @@ class InFolds:
         book, cluster = self._book, self._cluster
         shared = [(i, id) for i, column in enumerate(book.columns.values()) for id in column.shared]
         with_interval = pa.table({"feature": _ints(i for i, _ in shared), "id": _ints(id for _, id in shared)})
+        names = self._counts.sums
+        elsewhere, by = (", ".join(f"b.{name} - f.{name} AS {name}" for name in names)), ", ".join(names)
         rest = (
-            f"(SELECT {hint(t=with_interval)} f.feature, f.value, f.fold, b.neg - f.neg AS neg, "
-            f"b.pos - f.pos AS pos FROM {self._by_fold} f JOIN {self._values} b "
+            f"(SELECT {hint(t=with_interval)} f.feature, f.value, f.fold, {elsewhere} "
+            f"FROM {self._by_fold} f JOIN {self._values} b "
             f"ON f.feature = b.feature AND f.value <=> b.value "
             f"JOIN {cluster.table(with_interval)} t ON b.feature = t.feature AND b.id = t.id)"
         )
-        found = cluster.run(f"SELECT DISTINCT feature, neg, pos FROM {rest}")
-        features, neg, pos = (found[name].to_numpy() for name in ("feature", "neg", "pos"))
-        if neg.size and min(neg.min(), pos.min()) < 0:
+        found = cluster.run(f"SELECT DISTINCT feature, {by} FROM {rest}")
+        features, sums = found["feature"].to_numpy(), {name: found[name].to_numpy() for name in names}
+        if min(side.min(initial=0) for side in sums.values()) < 0:
             raise other_counts()
         ids = np.zeros(features.size, np.int32)
         for i, column in enumerate(book.columns.values()):
             mine = features == i
-            ids[mine] = ids_by_rate(column, neg[mine], pos[mine], book.units_per_row)
+            ids[mine] = ids_by_rate(column, {name: side[mine] for name, side in sums.items()}, book)
         pairs = found.append_column("id", pa.array(ids))
         folds = (
             f"(SELECT {hint(p=pairs)} r.feature, r.value, map_from_entries(collect_list(struct(r.fold, p.id))) "
             f"AS folds FROM {rest} r JOIN {cluster.table(pairs)} p "
-            "ON r.feature = p.feature AND r.neg = p.neg AND r.pos = p.pos GROUP BY r.feature, r.value)"
+            f"ON r.feature = p.feature AND {same('r', 'p', names)} GROUP BY r.feature, r.value)"
         )
         return (
             f"SELECT b.*, f.folds FROM {self._values} b LEFT JOIN {folds} f "
@@ -79,17 +82,20 @@ class InFolds:
 
     def others(self) -> dict[str, NDArray[np.int32]]:
         """Return the ids of rare values of each column in each fold, and last in none."""
-        book = self._book
-        rare = {name: np.zeros((2, self._counts.folds), np.int64) for name in book.features}
+        book, names = self._book, self._counts.sums
+        rare = {
+            name: {side: np.zeros(self._counts.folds, np.int64) for side in names} for name in book.features
+        }
         if any(column.n_rare and column.other in column.shared for column in book.columns.values()):
+            sums = ", ".join(f"CAST(sum({side}) AS BIGINT) AS {side}" for side in names)
             found = self._cluster.run(
-                "SELECT feature, fold, CAST(sum(neg) AS BIGINT) AS neg, CAST(sum(pos) AS BIGINT) AS pos FROM "
-                f"{self._by_fold} f ANTI JOIN {self._values} b ON f.feature = b.feature AND f.value <=> b.value"
-                " WHERE feature >= 0 GROUP BY feature, fold"
+                f"SELECT feature, fold, {sums} FROM {self._by_fold} f ANTI JOIN {self._values} b "
+                "ON f.feature = b.feature AND f.value <=> b.value WHERE feature >= 0 GROUP BY feature, fold"
             )
             for row in found.to_pylist():
-                rare[book.features[row["feature"]]][:, row["fold"]] = row["neg"], row["pos"]
-        return {name: others(book.columns[name], units, book.units_per_row) for name, units in rare.items()}
+                for side, units in rare[book.features[row["feature"]]].items():
+                    units[row["fold"]] = row[side]
+        return {name: others(book.columns[name], units, book) for name, units in rare.items()}
 
 
 def _ints(numbers: Iterable[int]) -> pa.Array:

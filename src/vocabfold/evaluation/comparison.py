@@ -358,7 +358,7 @@ def _columns(counts: Any) -> list[Column]:
     shift = max(0, (counts.neg + counts.pos).bit_length() - EXACT_BITS)
     columns = []
     for table in tables:
-        neg, pos, n_values = (np.ascontiguousarray(side.to_numpy()) for side in table.columns)
+        neg, pos, n_values = (np.ascontiguousarray(table[side].to_numpy()) for side in ("neg", "pos", "n"))
         neg, pos = ((side + (1 << shift >> 1)) >> shift for side in (neg, pos))
         columns.append(Column(neg, pos, n_values))
     return columns

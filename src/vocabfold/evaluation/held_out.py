@@ -19,6 +19,7 @@ from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import gained
 from vocabfold.counts.counting import count
 from vocabfold.counts.counts import Counts
+from vocabfold.counts.units import at_least, n_rows
 from vocabfold.encoding.encoder import check_kinds, check_values
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
 from vocabfold.folding.curve import order
@@ -100,7 +101,7 @@ def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
 def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, float]:
     """Return the rows of each id at fit by label; its rows of values seen once; and the rows of rare values."""
     column = book.columns[name]
-    once = f"sum(neg + pos) FILTER (neg + pos <= {book.units_per_row})"
+    once = f"sum(neg + pos) FILTER ({n_rows(book.sums, book.units_per_row)} <= 1)"
     found = engine.run(
         f"SELECT id, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, coalesce({once}, 0)::BIGINT AS once "
         f"FROM ({book.store.sql(engine, name)}) GROUP BY id"
@@ -117,13 +118,14 @@ def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, 
 def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDArray[np.int64], Floats]:
     """Return the units of each id in the new rows, by label, and the shares unseen, infrequent and missing."""
     column = book.columns[name]
-    few = book.settings["dedicated_min"] * book.units_per_row
+    is_frequent = at_least(book.sums, book.units_per_row, book.settings["dedicated_min"])
+    values = f"SELECT value, id, NOT {is_frequent} AS is_infrequent FROM ({book.store.sql(engine, name)})"
     found = engine.run(
         f"SELECT coalesce(b.id, {column.other}) AS id, b.id IS NULL AS is_unseen, "
-        f"coalesce(b.neg + b.pos < {few}, false) AS is_infrequent, c.value IS NULL AS is_missing, "
+        "coalesce(b.is_infrequent, false) AS is_infrequent, c.value IS NULL AS is_missing, "
         "sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
         f"FROM ({counts.sql(engine, name)}) c "
-        f"LEFT JOIN ({book.store.sql(engine, name)}) b ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
+        f"LEFT JOIN ({values}) b ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )
     units = np.zeros((2, column.size), np.int64)
     ids = found["id"].to_numpy()

@@ -9,7 +9,7 @@ evaluated by these sums. The other methods are fitted anew for every budget.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,17 +18,27 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
-from vocabfold.codebook.out_of_fold import gained, ids_by_rate, other_counts, others, told_by_rest
+from vocabfold.codebook.out_of_fold import (
+    gained,
+    ids_by_rate,
+    other_counts,
+    others,
+    rare_in_folds,
+    rest_of,
+    sums_in_folds,
+    told_by_rest,
+)
 from vocabfold.codebook.queries import alike_in_folds
 from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts, not_counts
+from vocabfold.counts.units import UNITS
 from vocabfold.errors import InputError
 from vocabfold.evaluation.held_out import hedged, judge
 from vocabfold.fitting.at_budget import Solved, pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.fitting.fitting import fit_counts
-from vocabfold.fitting.pairs import Pairs
+from vocabfold.fitting.pairs import Pairs, rows_of
 from vocabfold.fitting.split import Split
 from vocabfold.folding.methods import BY_VALUE
 from vocabfold.io.engines.duckdb import Engine
@@ -91,9 +101,8 @@ def check_counts(book: Codebook, counts: Counts) -> None:
     """Refuse counts that the codebook cannot have been fitted on."""
     if not isinstance(counts, Counts):
         raise not_counts(counts)
-    of_book = book.label, book.positive, book.units_per_row, book.neg, book.pos, book.features
-    of_counts = counts.label, counts.positive, counts.units_per_row, counts.neg, counts.pos, counts.features
-    if of_book != of_counts:
+    of_book, of_counts = ((noun.label, noun.positive, noun.features) for noun in (book, counts))
+    if of_book != of_counts or not counts.agree(book):
         raise other_counts()
     _settings(book, book.budget)  # a header of a file may hold anything
     if book.budget > _LARGEST:
@@ -150,10 +159,11 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             values = book.store.sql(engine, name)
             if counts.folds:
                 by_fold = counts.sql(engine, name, by_fold=True)
-                found = engine.run(_in_order(alike_in_folds(values, by_fold, by_id=False)))
+                found = engine.run(_in_order(alike_in_folds(values, by_fold, counts.sums, by_id=False)))
                 folds[name] = FoldSums.of(counts, pairs[name], found)
             if new_rows is not None:
-                new[name] = NewSums.of(book, new_rows, pairs[name], _by_counts(engine, new_rows, name, values))
+                found = _by_counts(engine, new_rows, name, values, book.sums)
+                new[name] = NewSums.of(book, new_rows, pairs[name], found)
         frequent, budgets = Frequent(counts), _budgets(book, _enough(book, pairs), n_steps)
         # The largest budget first: its dedicated ids include those of all smaller budgets.
         for budget in map(int, track([*map(str, budgets[::-1])], "trying budgets")):
@@ -176,8 +186,8 @@ def _enough(book: Codebook, pairs: Mapping[str, Pairs]) -> int:
     """Return how many ids can be used, not counting ids of values that are not in the codebook."""
     if book.settings["aim"] == "information":
         return book.n_rates
-    least = max(book.settings["dedicated_min"], book.settings["min_count"]) * book.units_per_row
-    n_dedicated = sum(int(column.n_values[column.units >= least].sum()) for column in pairs.values())
+    least = max(book.settings["dedicated_min"], book.settings["min_count"])
+    n_dedicated = sum(int(column.n_values[column.rows >= least].sum()) for column in pairs.values())
     return n_dedicated + int(book.settings["shared_ids"]) * len(pairs)
 
 
@@ -198,14 +208,15 @@ def _step(
     return Step(budget, columns, held_out if new else None)
 
 
-def _by_counts(engine: Engine, new_rows: Counts, name: str, values: str) -> pa.Table:
-    """Return the units of new rows by label, and by the counts that their values had at fit."""
-    sums = (
-        "SELECT b.neg AS all_neg, b.pos AS all_pos, sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
+def _by_counts(engine: Engine, new_rows: Counts, name: str, values: str, sums: Sequence[str]) -> pa.Table:
+    """Return the units of new rows by label, and by the sums that their values had at fit."""
+    at_fit = ", ".join(f"b.{side} AS all_{side}" for side in sums)
+    sql = (
+        f"SELECT {at_fit}, sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
         f"FROM ({new_rows.sql(engine, name)}) c LEFT JOIN ({values}) b "
         "ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
     )
-    return engine.run(_in_order(sums))
+    return engine.run(_in_order(sql))
 
 
 def _in_order(sql: str) -> str:
@@ -215,116 +226,104 @@ def _in_order(sql: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FoldSums:
-    """The rows of one column by fold and by the counts of their values, infrequent values first."""
+    """The rows of one column by fold and by the sums of their values, infrequent values first."""
 
-    units: Units  # of a value, in all folds
-    rest: Units  # of a value in the other folds, by label
-    here: Units  # of a value in this fold
+    counts: Counts
+    rows: Floats  # of a value, in all folds
+    rest: Mapping[str, Units]  # of a value in the other folds
+    here: Mapping[str, Units]  # of all such values in this fold
     fold: NDArray[np.int32]
-    n: Units  # values with these counts
     dedicated: Floats  # gain of all values from here on if their ids are dedicated, in nats
-    rare: Units  # of rare values, by label and fold
-    units_per_row: int
-    n_rows: float
-    overall: float
+    rare: Mapping[str, Units]  # of rare values, by fold
 
     @classmethod
     def of(cls, counts: Counts, pairs: Pairs, found: pa.Table) -> FoldSums:
-        """Return the sums over values with equal counts in a fold and in total."""
+        """Return the sums over values with equal sums in a fold and in total."""
         is_rare = np.asarray(found["all_neg"].is_null())
-        here, whole = (
-            np.array([found[side].fill_null(0).to_numpy() for side in sides])
-            for sides in (("neg", "pos"), ("all_neg", "all_pos"))
-        )
-        fold, n = (found[name].to_numpy() for name in ("fold", "n"))
-        rare = np.zeros((2, counts.folds), np.int64)
-        for sums, side in zip(rare, here, strict=True):
-            np.add.at(sums, fold[is_rare], (side * n)[is_rare])
-        units = whole.sum(axis=0)
-        order = np.argsort(units, kind="stable")
+        here, whole = sums_in_folds(found, counts.sums)
+        fold, n_values = (found[name].to_numpy() for name in ("fold", "n"))
+        rare = rare_in_folds(counts, here, n_values, fold, is_rare)
+        rows = rows_of(whole, counts.units_per_row)
+        order = np.argsort(rows, kind="stable")
         order = order[~is_rare[order]]
-        rest, here = (whole - here)[:, order], here[:, order]
-        upr, overall = counts.units_per_row, counts.pos / (counts.neg + counts.pos)
-        gains = n[order] * told_by_rest(rest / upr, here / upr, overall, pairs.prior.strength)
+        rest = {name: (whole[name] - here[name])[order] for name in here}
+        here = {name: side[order] for name, side in here.items()}
+        gains = n_values[order] * told_by_rest(rest, here, counts, pairs.prior.strength)
         return cls(
-            units[order],
+            counts,
+            rows[order],
             rest,
-            here,
+            {name: side * n_values[order] for name, side in here.items()},
             fold[order],
-            n[order],
             np.append(np.cumsum(gains[::-1])[::-1], 0.0),
             rare,
-            upr,
-            (counts.neg + counts.pos) / upr,
-            overall,
         )
 
-    def gain(self, column: BookColumn, least: int) -> float:
-        """Return the CV gain of the ids if values with at least `least` units have dedicated ids."""
-        end = int(np.searchsorted(self.units, least))  # of the values with shared ids
-        ids = (
-            ids_by_rate(column, self.rest[0, :end], self.rest[1, :end], self.units_per_row)
-            if end
-            else np.empty(0, np.int32)
-        )
-        rows = np.zeros((2, self.rare.shape[1], column.size))
-        for total, part in zip(rows, self.here[:, :end], strict=True):
-            np.add.at(total, (self.fold[:end], ids), part * self.n[:end] / self.units_per_row)
-        of_rare = others(column, self.rare, self.units_per_row)[:-1]
-        rows[:, np.arange(of_rare.size), of_rare] += self.rare / self.units_per_row
-        rest = rows.sum(axis=1, keepdims=True) - rows
-        gain = told_by_rest(rest, rows, self.overall, column.strength).sum() + self.dedicated[end]
-        return float(gain / self.n_rows)
+    def gain(self, column: BookColumn, least: float) -> float:
+        """Return the CV gain of the ids if values with at least `least` rows have dedicated ids."""
+        end = int(np.searchsorted(self.rows, least))  # of the values with shared ids
+        ids = np.empty(0, np.int32)
+        if end:
+            ids = ids_by_rate(column, {name: side[:end] for name, side in self.rest.items()}, self.counts)
+        of_rare = others(column, self.rare, self.counts)[:-1]
+        of_ids = {name: np.zeros((self.counts.folds, column.size), np.int64) for name in self.here}
+        for name, sums in of_ids.items():
+            np.add.at(sums, (self.fold[:end], ids), self.here[name][:end])
+            sums[np.arange(of_rare.size), of_rare] += self.rare[name]
+        told = told_by_rest(rest_of(of_ids), of_ids, self.counts, column.strength)
+        n_rows = (self.counts.neg + self.counts.pos) / self.counts.units_per_row
+        return float((told.sum() + self.dedicated[end]) / n_rows)
 
 
 @dataclass(frozen=True, eq=False)
 class NewSums:
-    """New rows of one column by the counts of their values at fit, infrequent values first."""
+    """New rows of one column by the sums of their values at fit, infrequent values first."""
 
-    units: Units  # of a value at fit
-    at_fit: Units  # by label
+    book: Codebook
+    rows_at_fit: Floats  # of a value
+    at_fit: Mapping[str, Units]
     rows: Floats  # new ones, by label
     unseen: Floats
     dedicated: Floats  # gain of all values from here on if their ids are dedicated, in nats
     base: float
-    units_per_row: int
 
     @classmethod
     def of(cls, book: Codebook, new_rows: Counts, pairs: Pairs, found: pa.Table) -> NewSums:
-        """Return the sums of new rows, given by the counts of their values."""
+        """Return the sums of new rows, given by the sums of their values."""
         is_unseen = np.asarray(found["all_neg"].is_null())
-        rows = np.array([found[side].to_numpy() for side in ("neg", "pos")]) / new_rows.units_per_row
-        at_fit = np.array([found[side].fill_null(0).to_numpy() for side in ("all_neg", "all_pos")])
-        order = np.argsort(at_fit.sum(axis=0), kind="stable")
+        rows = np.array([found[side].to_numpy() for side in UNITS]) / new_rows.units_per_row
+        at_fit = {name: found[f"all_{name}"].fill_null(0).to_numpy() for name in book.sums}
+        rows_at_fit = rows_of(at_fit, book.units_per_row)
+        order = np.argsort(rows_at_fit, kind="stable")
         order = order[~is_unseen[order]]
-        base, upr = book.pos / (book.neg + book.pos), book.units_per_row
-        units = at_fit.sum(axis=0)[order]
-        rates = pairs.prior.rates(*(at_fit[:, order] / upr))
-        gains = gained(hedged(rates, units / upr, base, pairs.prior.strength), base, *rows[:, order])
+        at_fit = {name: side[order] for name, side in at_fit.items()}
+        base = book.pos / (book.neg + book.pos)
+        weights = (at_fit["neg"] + at_fit["pos"]) / book.units_per_row
+        rates = hedged(pairs.evidence.rates(pairs.rates_of(at_fit)), weights, base, pairs.prior.strength)
+        gains = gained(rates, base, *rows[:, order])
         return cls(
-            units,
-            at_fit[:, order],
+            book,
+            rows_at_fit[order],
+            at_fit,
             rows[:, order],
             rows[:, is_unseen].sum(axis=1),
             np.append(np.cumsum(gains[::-1])[::-1], 0.0),
             base,
-            upr,
         )
 
     def gain(self, built: Built, pairs: Pairs, split: Split) -> float:
         """Return the test gain of the ids, per row."""
-        column, end = built.column, int(np.searchsorted(self.units, split.least))
-        of_shared = split.shared(pairs)
-        rows_at_fit = np.zeros(column.size)
-        units = (pairs.units * pairs.n_values)[of_shared]
-        np.add.at(rows_at_fit, built.of_pairs["id"].to_numpy(), units / self.units_per_row)
+        column, end = built.column, int(np.searchsorted(self.rows_at_fit, split.least))
+        units = np.zeros(column.size, np.int64)  # of each id at fit
+        np.add.at(units, built.of_pairs["id"].to_numpy(), (pairs.units * pairs.n_values)[split.shared(pairs)])
         dedicated = built.of_values["neg"].to_numpy() + built.of_values["pos"].to_numpy()
-        rows_at_fit[built.of_values["id"].to_numpy()] += dedicated / self.units_per_row
-        rows_at_fit[column.other] += sum(pairs.rare) / self.units_per_row
-        rates = hedged(np.asarray(column.rates), rows_at_fit, self.base, column.strength)
+        units[built.of_values["id"].to_numpy()] += dedicated
+        units[column.other] += pairs.rare("neg") + pairs.rare("pos")
+        weights = units / self.book.units_per_row
+        rates = hedged(np.asarray(column.rates), weights, self.base, column.strength)
         of_unseen = gained(rates[[column.other]], self.base, *self.unseen[:, None])[0]
         gain = float(self.dedicated[end] + of_unseen)
         if end:
-            ids = ids_by_rate(column, self.at_fit[0, :end], self.at_fit[1, :end], self.units_per_row)
+            ids = ids_by_rate(column, {name: side[:end] for name, side in self.at_fit.items()}, self.book)
             gain += float(gained(rates[ids], self.base, *self.rows[:, :end]).sum())
         return gain / float(self.rows.sum() + self.unseen.sum())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -36,8 +38,8 @@ def build(
     n_shared = fold.size if fold else 0
     has_rare = bool(pairs.is_rare.any())
     has_own = is_apart and (is_last or has_rare)
-    sides = [dedicated[side].to_numpy() for side in ("neg", "pos")]
-    dedicated_rates = pairs.prior.rates(*(side / pairs.units_per_row for side in sides))
+    of_values = {name: dedicated[name].to_numpy() for name in pairs.sums}
+    dedicated_rates = pairs.rates_of(of_values)
     rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
     # Of equal rates, shared ids come first, then `other`, then values in their order.
     by_rate = np.argsort(rates, kind="stable")
@@ -58,7 +60,7 @@ def build(
         other = int(of_shared[np.searchsorted(borders, pairs.prior.mean, side="right")])
     else:
         other = int(ids[np.argmin(np.abs(rates - pairs.prior.mean))])
-    information, total, loss = _figures(pairs, shared, of_pairs, sides, of_dedicated, other, rates.size)
+    information, total, loss = _figures(pairs, shared, of_pairs, of_values, of_dedicated, other, rates.size)
     kept = ~pairs.is_rare
     with_rare = has_rare and not is_apart
     column = BookColumn(
@@ -71,7 +73,7 @@ def build(
         other=other,
         shared=tuple(of_shared.tolist()),
         borders=tuple(borders.tolist()),
-        rates=tuple(rates[by_rate].tolist()),
+        rates=tuple(pairs.evidence.rates(rates[by_rate]).tolist()),
         mean=pairs.prior.mean,
         strength=pairs.prior.strength,
         information=information,
@@ -81,18 +83,19 @@ def build(
     )
     return Built(
         column,
-        pa.table({"neg": pairs.neg[shared], "pos": pairs.pos[shared], "id": of_pairs}),
-        pa.table(
-            {"value": dedicated["value"], "id": of_dedicated, "neg": dedicated["neg"], "pos": dedicated["pos"]}
-        ),
+        pa.table({**{name: side[shared] for name, side in pairs.sums.items()}, "id": of_pairs}),
+        pa.table({"value": dedicated["value"], "id": of_dedicated, **of_values}),
     )
 
 
 def _entries(pairs: Pairs, shared: Mask, fold: Fold) -> tuple[Floats, Floats]:
     """Return the rates that were folded, and their masses."""
-    rates, masses = pairs.rates[shared], (pairs.units * pairs.n_values)[shared].astype(np.float64)
+    neg, pos = pairs.evidence.sums
+    rates = pairs.rates[shared]
+    masses = ((pairs.sums[neg] + pairs.sums[pos]) * pairs.n_values)[shared].astype(np.float64)
     if fold.ids.size > rates.size:
-        rates, masses = np.append(rates, pairs.rare_rate), np.append(masses, float(sum(pairs.rare)))
+        of_rare = float(pairs.rare(neg) + pairs.rare(pos))
+        rates, masses = np.append(rates, pairs.rare_rate), np.append(masses, of_rare)
     return rates, masses
 
 
@@ -125,19 +128,25 @@ def _ranges(rates: Floats, fold: Fold) -> tuple[Floats, Floats]:
 def _n_rates(pairs: Pairs, kept: Mask, with_rare: bool) -> int:
     neg, pos = pairs.neg[kept], pairs.pos[kept]
     if with_rare:
-        neg, pos = np.append(neg, pairs.rare[0]), np.append(pos, pairs.rare[1])
+        neg, pos = np.append(neg, pairs.rare("neg")), np.append(pos, pairs.rare("pos"))
     if pairs.is_rounded:
         return np.unique(pos / (neg + pos)).size
     return order(neg, pos).n_rates if neg.size else 0
 
 
 def _figures(
-    pairs: Pairs, shared: Mask, of_pairs: Ids, dedicated: list[Units], of_dedicated: Ids, other: int, size: int
+    pairs: Pairs,
+    shared: Mask,
+    of_pairs: Ids,
+    dedicated: Mapping[str, Units],
+    of_dedicated: Ids,
+    other: int,
+    size: int,
 ) -> tuple[float, float, float]:
     """Return what the ids keep of the counts, what the values tell, and what is lost, in nats per row."""
     rare = pairs.is_rare
-    neg = np.concatenate([pairs.neg[shared], pairs.neg[rare], dedicated[0]])
-    pos = np.concatenate([pairs.pos[shared], pairs.pos[rare], dedicated[1]])
+    neg = np.concatenate([pairs.neg[shared], pairs.neg[rare], dedicated["neg"]])
+    pos = np.concatenate([pairs.pos[shared], pairs.pos[rare], dedicated["pos"]])
     n_values = np.concatenate(
         [pairs.n_values[shared], pairs.n_values[rare], np.ones(of_dedicated.size, np.int64)]
     )
@@ -145,9 +154,9 @@ def _figures(
     groups = np.zeros((2, size), np.int64)
     np.add.at(groups[0], ids, neg * n_values)
     np.add.at(groups[1], ids, pos * n_values)
-    of_values = (pairs.rounded(side * pairs.n_values) for side in (pairs.neg, pairs.pos))
+    of_all = (pairs.rounded(side * pairs.n_values) for side in (pairs.neg, pairs.pos))
     return (
         order(*pairs.rounded(groups)).total,
-        order(*of_values).total,
+        order(*of_all).total,
         loss_of_groups(neg, pos, n_values, ids, size) / pairs.n_units,
     )

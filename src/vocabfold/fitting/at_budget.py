@@ -77,4 +77,4 @@ def _kept(pairs: Pairs, column: BookColumn, fold: Fold | None, is_apart: bool) -
     """Return what a column keeps in the masses that were folded, per row."""
     if pairs.is_plain or fold is None:
         return column.information
-    return fold.information * (1 - is_apart * sum(pairs.rare) / pairs.n_units)
+    return fold.information * (1 - is_apart * (pairs.rare("neg") + pairs.rare("pos")) / pairs.n_units)

@@ -12,7 +12,7 @@ from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
 from vocabfold.fitting.assemble import build
-from vocabfold.fitting.pairs import Pairs
+from vocabfold.fitting.pairs import Pairs, rows_of
 from vocabfold.fitting.spark import SparkShards
 from vocabfold.fitting.split import Split
 from vocabfold.folding.allocation import CutShards, Tuning
@@ -33,17 +33,18 @@ class Frequent:
     """Values with many rows, of all columns: those of a larger budget hold those of a smaller one."""
 
     counts: Counts
-    _least: int | None = None
+    _least: float | None = None
     _tables: dict[str, pa.Table] = field(default_factory=dict)
 
-    def at_least(self, engine: Engine, least: int) -> dict[str, pa.Table]:
-        """Return for each column its values with so many units, in their order, and their counts."""
+    def at_least(self, engine: Engine, least: float) -> dict[str, pa.Table]:
+        """Return for each column its values with so many rows, in their order, and their sums."""
         if self._least is None or least < self._least:
             self._least, self._tables = least, self.counts.frequent(engine, least)
         if least == self._least:
             return self._tables
+        upr, names = self.counts.units_per_row, self.counts.sums
         return {
-            name: table.filter(table["neg"].to_numpy() + table["pos"].to_numpy() >= least)
+            name: table.filter(rows_of({side: table[side].to_numpy() for side in names}, upr) >= least)
             for name, table in self._tables.items()
         }
 
@@ -90,7 +91,7 @@ def _fold(
         return {}, 0.0
     first = next(iter(pairs.values()))
     if ids.n_shared is None:
-        n_rows = first.n_units / first.units_per_row
+        n_rows = float(first.rows @ first.n_values)
         best = exact.at_price(list(curves.values()), math.log(n_rows) / (2 * n_rows), first.mass)
         folds, gap = [cut(*parts) for parts in zip(curves.values(), best.cuts, best.floors, strict=True)], 0.0
     else:
@@ -102,7 +103,7 @@ def _fold(
 
 def _nothing(counts: Counts) -> dict[str, pa.Table]:
     """Return no dedicated values for any column."""
-    numbers = [("neg", pa.int64()), ("pos", pa.int64())]
+    numbers = [(name, pa.int64()) for name in counts.sums]
     return {
         name: pa.schema([("value", KINDS[kind].arrow), *numbers]).empty_table()
         for name, kind in counts.kinds.items()

@@ -108,10 +108,11 @@ def _choose(
     ranks = np.unique(-_scores(pairs, score), return_inverse=True)[1]
     last = np.searchsorted(np.cumsum(np.bincount(ranks, pairs.n_values[kept])), size - 1)  # rank that is needed
     kept, ranks = kept[ranks <= last], ranks[ranks <= last]
-    of_pairs = pa.table({"neg": pairs.neg[kept], "pos": pairs.pos[kept], "rank": ranks, "pair": kept})
+    chosen = {side: units[kept] for side, units in pairs.sums.items()}
+    of_pairs, sums = pa.table({**chosen, "rank": ranks, "pair": kept}), ", ".join(chosen)
     found = engine.run(
-        f"SELECT * FROM (SELECT value, neg, pos, pair FROM ({counts.sql(engine, name)}) JOIN "
-        f"{engine.table(of_pairs)} USING (neg, pos) ORDER BY rank, value NULLS FIRST LIMIT {size - 1}) "
+        f"SELECT * FROM (SELECT value, {sums}, pair FROM ({counts.sql(engine, name)}) JOIN "
+        f"{engine.table(of_pairs)} USING ({sums}) ORDER BY rank, value NULLS FIRST LIMIT {size - 1}) "
         "ORDER BY value NULLS FIRST"
     )
     parts, shared = _divided(pairs, np.bincount(found["pair"].to_numpy(), minlength=pairs.neg.size))
@@ -128,8 +129,7 @@ def _divided(pairs: Pairs, chosen: Ints) -> tuple[Pairs, Mask]:
     is_left = np.arange(entries.size) < np.count_nonzero(left)
     parts = replace(
         pairs,
-        neg=pairs.neg[entries],
-        pos=pairs.pos[entries],
+        sums={side: units[entries] for side, units in pairs.sums.items()},
         n_values=np.where(is_left, left[entries], chosen[entries]),
         is_rare=pairs.is_rare[entries],
     )
@@ -139,9 +139,9 @@ def _divided(pairs: Pairs, chosen: Ints) -> tuple[Pairs, Mask]:
 def _hash(engine: Engine, counts: Counts, name: str, pairs: Pairs, size: int, is_apart: bool) -> Built:
     """Assign the values to `size` ids by their hash; ids without a value are dropped."""
     kind, kept = counts.kinds[name], ~pairs.is_rare
-    buckets = Buckets(size, int(pairs.units[kept].min()))
+    buckets = Buckets(size, float(pairs.rows[kept].min()), pairs.units_per_row, counts.sums)
     hashed = f"({buckets.sql(counts.sql(engine, name), kind)})"
-    sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+    sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in counts.sums)
     of_buckets = engine.run(f"SELECT bucket AS value, {sums} FROM {hashed} GROUP BY ALL ORDER BY ALL")
     # Buckets are built like values with ids of their own, and text is numbered by rate.
     none = np.zeros(kept.size, np.bool_)

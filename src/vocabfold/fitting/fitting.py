@@ -11,7 +11,7 @@ from vocabfold.codebook.settings import AUTO, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
-from vocabfold.counts.units import in_rows
+from vocabfold.counts.units import whole
 from vocabfold.errors import InputError, argument
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
@@ -55,10 +55,11 @@ def fit(
         As for `fold_table`; with aim="model" they fold the infrequent values. "frequency", "selection" and
         "hashing", which do not fold by rate, are for aim="information"; "hashing" hashes the values themselves.
     smoothing : float or "auto", optional
-        How many rows at the rate of the column are added to each value. "auto", the default with aim="model":
-        the number that makes the counts of the column most likely. 0, the default with aim="information": none.
+        How many rows at the rate of the column are added to each value, whatever rows weigh. "auto", the
+        default with aim="model": the number that makes the counts of the column most likely. 0, the default
+        with aim="information": none.
     min_count : int, optional
-        Values with fewer rows than this (by weight) are rare, and grouped as `other`: with aim="model" an id of
+        Values with fewer rows than this are rare, and grouped as `other`: with aim="model" an id of
         its own, with aim="information" folded like any value. By default 20 with aim="model", as a codebook is
         often applied to the rows that it was fitted on, and 1, which groups none, with aim="information".
     dedicated_min : int
@@ -118,7 +119,7 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
                 columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
-    dedicated_from = in_rows(ids.least, counts.units_per_row) if ids.has_dedicated else None
+    dedicated_from = whole(ids.least) if ids.has_dedicated else None
     return Codebook(
         columns=columns,
         gap=None if is_model else solved.gap,
@@ -129,6 +130,8 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         units_per_row=counts.units_per_row,
         neg=counts.neg,
         pos=counts.pos,
+        neg_rows=counts.neg_rows,
+        pos_rows=counts.pos_rows,
         store=store,
         sources=counts.sources,
         fingerprints=counts.fingerprints,

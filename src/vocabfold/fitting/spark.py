@@ -21,7 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.counts.counts import Counts
+from vocabfold.counts.evidence import Evidence
 from vocabfold.counts.spark import SparkTable, on_spark
+from vocabfold.counts.units import ROWS, UNITS, n_rows
 from vocabfold.fitting.pairs import Pairs, Units
 from vocabfold.fitting.split import Split
 from vocabfold.folding.curve import Curve
@@ -31,10 +33,9 @@ from vocabfold.folding.solve.threshold import borders, largest_gain, sweep
 from vocabfold.io.engines.spark import Cluster, Frame, Kept, in_groups, mapped
 
 _LOG = logging.getLogger("vocabfold")
-_NONE = np.iinfo(np.int64).max
+_NONE = float(np.iinfo(np.int64).max)
 _KEYS = ("feature", "shard")
 _OF_SHARD = [("feature", pa.int32()), ("shard", pa.int32())]
-_ASSIGNED = pa.schema([*_OF_SHARD, ("neg", pa.int64()), ("pos", pa.int64()), ("n", pa.int64())])
 _LARGEST = pa.schema([*_OF_SHARD, ("gain", pa.float64()), ("n_pairs", pa.int64())])
 _CUTS = pa.schema([*_OF_SHARD, ("made", pa.int64()), ("cut", pa.int64()), ("gain", pa.float64())])
 
@@ -44,41 +45,41 @@ class Column:
     """What a worker has to know of a column: its prior, its borders, and which pairs are folded."""
 
     prior: Prior
+    evidence: Evidence
     units_per_row: int
     n_units: int
-    low: int  # the fewest and the most units of a value that is folded
-    high: int
+    low: float  # the fewest and the most rows of a value that is folded
+    high: float
     starts: tuple[Fraction | float, ...]  # the rate with which each shard but the first begins
-    rare: tuple[int, int] | None  # units of rare values, if they are folded as one more value,
+    rare: Mapping[str, int] | None  # the sums of rare values, if they are folded as one more value,
     rare_shard: int  # and where
 
-    def shards(self, neg: Units, pos: Units, n_values: Units) -> NDArray[np.int32]:
+    def shards(self, sums: Mapping[str, Units], n_values: Units) -> NDArray[np.int32]:
         """Return the shard of each pair."""
-        pairs = self._pairs(neg, pos, n_values)
+        pairs = self._pairs(sums, n_values)
         starts = np.array([float(start) for start in self.starts])
         if not pairs.is_exact:
             return np.asarray(np.searchsorted(starts, pairs.rates, side="right"), np.int32)
         # Rates are compared exactly: those with the double of a border are looked at more closely.
-        rows = neg + pos
-        rates = pos / rows
+        rates = pairs.pos / pairs.units
         shards = np.asarray(np.searchsorted(starts, rates, side="right"), np.int32)
         for i in np.flatnonzero(np.isin(rates, starts)):
-            shards[i] = bisect_right(self.starts, Fraction(int(pos[i]), int(rows[i])))
+            shards[i] = bisect_right(self.starts, Fraction(int(pairs.pos[i]), int(pairs.units[i])))
         return shards
 
-    def curve(self, shard: int, neg: Units, pos: Units, n_values: Units) -> Curve:
+    def curve(self, shard: int, sums: Mapping[str, Units], n_values: Units) -> Curve:
         """Return a shard, sorted by rate."""
         with_rare = self.rare is not None and shard == self.rare_shard
         if self.rare is not None and with_rare:
-            neg, pos = np.append(neg, self.rare[0]), np.append(pos, self.rare[1])
+            sums = {name: np.append(side, self.rare[name]) for name, side in sums.items()}
             n_values = np.append(n_values, 1)
-        pairs = self._pairs(neg, pos, n_values)
-        pairs.is_rare[neg.size - with_rare :] = True
+        pairs = self._pairs(sums, n_values)
+        pairs.is_rare[n_values.size - with_rare :] = True
         return pairs.curve(~pairs.is_rare, with_rare)
 
-    def _pairs(self, neg: Units, pos: Units, n_values: Units) -> Pairs:
-        is_rare = np.zeros(neg.size, np.bool_)
-        return Pairs(neg, pos, n_values, is_rare, self.units_per_row, self.n_units, self.prior)
+    def _pairs(self, sums: Mapping[str, Units], n_values: Units) -> Pairs:
+        is_rare = np.zeros(n_values.size, np.bool_)
+        return Pairs(sums, n_values, is_rare, self.units_per_row, self.n_units, self.prior, self.evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +119,7 @@ class SparkShards:
     def _column(self, name: str, ends: NDArray[np.int64]) -> Column:
         pairs, curve = self.pairs[name], self.curves[name]
         shared = self.ids.shared(pairs)
-        units, with_rare = pairs.units[shared], self.ids.folds_rare(pairs)
+        rows, with_rare = pairs.rows[shared], self.ids.folds_rare(pairs)
         starts: list[Fraction | float]
         if pairs.is_exact:
             sides = [np.diff(side)[ends[1:-1]].tolist() for side in (curve.cum_neg, curve.cum_pos)]
@@ -128,29 +129,31 @@ class SparkShards:
             starts = np.unique(rates)[ends[1:-1]].tolist()
         return Column(
             pairs.prior,
+            pairs.evidence,
             pairs.units_per_row,
             pairs.n_units,
-            int(units.min(initial=_NONE)),
-            int(units.max(initial=0)),
+            float(rows.min(initial=_NONE)),
+            float(rows.max(initial=0)),
             tuple(starts),
-            pairs.rare if with_rare else None,
+            {name: pairs.rare(name) for name in pairs.sums} if with_rare else None,
             int(np.searchsorted(ends[1:-1], curve.position[-1], side="right")),
         )
 
     def _assigned(self, cluster: Cluster, columns: Mapping[int, Column]) -> Frame:
         """Return the pairs of all columns, each with its shard."""
+        sums = self.table.sums
+        rows = n_rows(sums, self.counts.units_per_row)
         which = " OR ".join(
-            f"feature = {number} AND neg + pos BETWEEN {column.low} AND {column.high}"
+            f"feature = {number} AND {rows} BETWEEN {column.low!r}D AND {column.high!r}D"
             for number, column in columns.items()
         )
-        counts = cluster.table(self.table.frame())
-        pairs = (
-            f"SELECT feature, neg, pos, count(*) AS n FROM {counts} WHERE {which} GROUP BY feature, neg, pos"
-        )
-        assigned = cluster.table(mapped(cluster.frame(pairs), partial(_assign, columns), _ASSIGNED))
+        counts, by = cluster.table(self.table.frame()), ", ".join(("feature", *sums))
+        pairs = f"SELECT {by}, count(*) AS n FROM {counts} WHERE {which} GROUP BY {by}"
+        schema = pa.schema([*_OF_SHARD, *((name, pa.int64()) for name in (*sums, "n"))])
+        assigned = cluster.table(mapped(cluster.frame(pairs), partial(_assign, columns, schema), schema))
         # Rare values may be alone in their shard: a row that stands for no value makes sure that it exists.
         rare = [
-            f"SELECT {number}, {column.rare_shard}, 0, 0, 0"
+            f"SELECT {number}, {column.rare_shard}{', 0' * (len(sums) + 1)}"
             for number, column in columns.items()
             if column.rare is not None
         ]
@@ -161,23 +164,32 @@ class SparkShards:
 # function Spark would send the body, and with it kernels, which every worker would compile again.
 
 
-def _assign(columns: Mapping[int, Column], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _assign(
+    columns: Mapping[int, Column], schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Assign every pair to its shard."""
     for batch in batches:
-        features, *sides = (batch[name].to_numpy() for name in ("feature", "neg", "pos", "n"))
+        features, n_values, sums = batch["feature"].to_numpy(), batch["n"].to_numpy(), _sums(batch)
         shards = np.zeros(features.size, np.int32)
         for number in np.unique(features):
             mine = features == number
-            shards[mine] = columns[number].shards(*(side[mine] for side in sides))
-        yield pa.record_batch([batch["feature"], pa.array(shards), *sides], schema=_ASSIGNED)
+            of_column = {name: side[mine] for name, side in sums.items()}
+            shards[mine] = columns[number].shards(of_column, n_values[mine])
+        yield pa.record_batch([features, shards, *sums.values(), n_values], schema=schema)
+
+
+def _sums(table: pa.Table | pa.RecordBatch) -> dict[str, Units]:
+    """Return the sums of each pair."""
+    return {name: table[name].to_numpy() for name in (*UNITS, *ROWS) if name in table.schema.names}
 
 
 def _curve(columns: Mapping[int, Column], table: pa.Table) -> tuple[int, int, Curve]:
     """Return the column, the shard and the curve of a table of pairs."""
     number, shard = table["feature"][0].as_py(), table["shard"][0].as_py()
-    sides = [table[name].to_numpy() for name in ("neg", "pos", "n")]
-    is_value = sides[2] > 0
-    return number, shard, columns[number].curve(shard, *(side[is_value] for side in sides))
+    n_values = table["n"].to_numpy()
+    is_value = n_values > 0
+    sums = {name: side[is_value] for name, side in _sums(table).items()}
+    return number, shard, columns[number].curve(shard, sums, n_values[is_value])
 
 
 def _largest(columns: Mapping[int, Column], table: pa.Table) -> pa.Table:

@@ -7,14 +7,15 @@ the number of rows alone, never on labels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from vocabfold.counts.units import MAX_UNITS
 from vocabfold.fitting.pairs import Mask, Pairs
 
-_NONE = np.iinfo(np.int64).max  # units that no value has
 _MOST_IDS = 2**31  # as ids are int32; products with it are no longer than 64 bits
 
 
@@ -22,19 +23,19 @@ _MOST_IDS = 2**31  # as ids are int32; products with it are no longer than 64 bi
 class Split:
     """Which values get dedicated ids, how many ids are shared, and whether rare values are kept apart."""
 
-    least: int  # units that a dedicated id takes
+    least: float  # rows that a dedicated id takes
     n_shared: int | None  # shared ids of all columns; None: as many as pay for themselves
     is_apart: bool  # rare values have an id of their own, and are not folded with infrequent ones
 
     @classmethod
     def of_information(cls, n_ids: int, is_apart: bool) -> Split:
         """Return the split without dedicated ids."""
-        return cls(_NONE, n_ids, is_apart)
+        return cls(math.inf, n_ids, is_apart)
 
     @property
     def has_dedicated(self) -> bool:
         """Tell whether any number of rows gives a value a dedicated id."""
-        return self.least < _NONE
+        return self.least < math.inf
 
     def folds_rare(self, pairs: Pairs) -> bool:
         """Tell whether the rare values of a column are folded, as one value, with its infrequent ones."""
@@ -42,7 +43,7 @@ class Split:
 
     def shared(self, pairs: Pairs) -> Mask:
         """Return the pairs of a column that are folded."""
-        return ~pairs.is_rare & (pairs.units < self.least)
+        return ~pairs.is_rare & (pairs.rows < self.least)
 
 
 def split(
@@ -54,28 +55,28 @@ def split(
     that are not in the codebook; otherwise columns with rare values have one, if the budget has room for that.
     """
     columns = list(pairs.values())
-    least = min(dedicated_min * columns[0].units_per_row, _NONE)
+    least = float(min(dedicated_min, MAX_UNITS))
     if budget is None:
         return Split(least, None, is_apart=True)
     budget = min(budget, _MOST_IDS)
     shared_ids = min(shared_ids, budget)
-    kept = [column.units[~column.is_rare] for column in columns]
+    kept = [column.rows[~column.is_rare] for column in columns]
     has_other = [own or bool(column.is_rare.any()) for column in columns]
-    is_apart = own or sum(has_other) + sum(units.size > 0 for units in kept) <= budget
+    is_apart = own or sum(has_other) + sum(rows.size > 0 for rows in kept) <= budget
     # The rows of the rarest value in each column with values to fold; folded rare values come before any.
     rarest = [
-        0 if with_rare and not is_apart else units.min()
-        for units, with_rare in zip(kept, has_other, strict=True)
-        if units.size or (with_rare and not is_apart)
+        0 if with_rare and not is_apart else rows.min()
+        for rows, with_rare in zip(kept, has_other, strict=True)
+        if rows.size or (with_rare and not is_apart)
     ]
     n_values = np.concatenate([column.n_values[~column.is_rare] for column in columns])
-    units, where = np.unique(np.concatenate(kept), return_inverse=True)
-    at_least = np.cumsum(np.bincount(where, n_values, units.size)[::-1])[::-1].astype(np.int64)
+    rows, where = np.unique(np.concatenate(kept), return_inverse=True)
+    at_least = np.cumsum(np.bincount(where, n_values, rows.size)[::-1])[::-1].astype(np.int64)
     # What a dedicated id could take: as few rows as allowed, or as many as some value has; or no number.
-    tries = np.concatenate([[least], units[units > least], [_NONE]])
-    n_dedicated = np.append(at_least, 0)[np.searchsorted(units, tries)]
+    tries = np.concatenate([[least], rows[rows > least], [math.inf]])
+    n_dedicated = np.append(at_least, 0)[np.searchsorted(rows, tries)]
     n_columns = np.searchsorted(np.sort(rarest), tries)  # that have values to fold then
     room = budget - is_apart * sum(has_other)
     n_shared = np.maximum(n_columns, np.minimum(shared_ids * n_columns, min(budget // 2, room)))
     fits = int(np.argmax(n_dedicated + n_shared <= room))
-    return Split(int(tries[fits]), int(n_shared[fits]), is_apart)
+    return Split(float(tries[fits]), int(n_shared[fits]), is_apart)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.queries import groups_of
+from vocabfold.counts.units import at_least, n_rows
 from vocabfold.errors import printable
 from vocabfold.evaluation.held_out import interval
 from vocabfold.folding.allocation import share
@@ -78,8 +79,11 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
         f"SELECT value, id, pos, neg + pos AS units FROM ({sql}) ORDER BY units DESC, value NULLS FIRST "
         f"LIMIT {n_values}"
     )
-    few = book.settings["dedicated_min"] * upr
-    conditions = {"infrequent": f"neg + pos < {few}", "once": f"neg + pos <= {upr}", "missing": "value IS NULL"}
+    conditions = {
+        "infrequent": f"NOT {at_least(book.sums, upr, book.settings['dedicated_min'])}",
+        "once": f"{n_rows(book.sums, upr)} <= 1",
+        "missing": "value IS NULL",
+    }
     sums = (
         f"coalesce(sum(neg + pos) FILTER ({condition}), 0)::BIGINT AS {name}"
         for name, condition in conditions.items()

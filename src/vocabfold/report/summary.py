@@ -122,7 +122,7 @@ def _commands(book: Codebook) -> Json:
     features = shlex.quote(names.getvalue())
     of_rows = f"--label {shlex.quote(book.label)}"
     of_rows += "" if book.positive in _POSITIVE else f" --positive {shlex.quote(book.positive)}"
-    of_rows += " --weight COLUMN" if book.units_per_row > 1 else ""
+    of_rows += " --weight COLUMN" if book.units_per_row > 1 or len(book.sums) > 2 else ""
     of_rows += f" --features {features if len(features) <= _MOST_OF_COMMAND else 'COLUMNS'}"
     return {
         "label": printable(f"--label {shlex.quote(book.label)}"),

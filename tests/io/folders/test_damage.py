@@ -121,9 +121,9 @@ def test_folders_of_the_other_kind_and_headers_are_named(folder):
 
 
 def test_a_newer_format_is_refused(folder):
-    edited(folder, lambda header: header.update(version=2))
+    edited(folder, lambda header: header.update(version=3))
     with pytest.raises(
-        vf.CodebookError, match=r"has format version 2; this release reads up to 1: upgrade vocabfold"
+        vf.CodebookError, match=r"has format version 3; this release reads up to 2: upgrade vocabfold"
     ):
         load(folder)
 
@@ -187,7 +187,7 @@ ABSURD = {
         _column(other=-1),
         _column(other=99),
         _column(n_values=3),
-        _column(n_pooled=-1),
+        _column(n_rare=-1),
         _column(borders=[0.5, 0.1]),
         _column(borders=[0.1] * 99),
         _column(borders=["x"]),
@@ -197,14 +197,14 @@ ABSURD = {
         _setting(unseen="x"),
         _setting(budget="x"),
         _setting(smoothing="x"),
-        _setting(private_from="x"),
-        _column(n_private=99),
-        _column(n_private=-1),
-        _column(tail=[0, 0]),
-        _column(tail=[-1]),
-        _column(tail=[2**40]),
-        _column(tail=list(range(99))),
-        _column(tail=["x"]),
+        _setting(dedicated_from="x"),
+        _column(n_dedicated=99),
+        _column(n_dedicated=-1),
+        _column(shared=[0, 0]),
+        _column(shared=[-1]),
+        _column(shared=[2**40]),
+        _column(shared=list(range(99))),
+        _column(shared=["x"]),
         _column(rates=[0.5]),
         _column(rates=["x"]),
         _column(mean=1.5),
@@ -358,7 +358,7 @@ def test_a_column_without_a_name_is_saved_and_loaded(tmp_path):
     assert vf.load_counts(tmp_path / "counts").features == ("", "b")
 
 
-@pytest.mark.parametrize(("field", "changes"), [("private_from", {"private_from": 10**400}), ("gain", {})])
+@pytest.mark.parametrize(("field", "changes"), [("dedicated_from", {"dedicated_from": 10**400}), ("gain", {})])
 def test_figures_that_cannot_be_are_refused(tmp_path, field, changes):
     book = vf.fit(vf.count(arrow(sample()), "click", FEATURES, folds=3), 12)
     book.save(tmp_path / "book")
@@ -386,7 +386,7 @@ def test_folders_are_saved_where_there_are_no_locks(folder, counts, tmp_path, mo
 
 def test_counts_that_do_not_add_up_are_refused_before_they_are_used(original, tmp_path):
     folder = shutil.copytree(original / "counts", tmp_path / "counts")
-    edited(folder, lambda header: header.update(neg=header["neg"] + 1))
+    edited(folder, lambda header: header.update(neg=header["neg"] + 1, neg_rows=header["neg_rows"] + 1))
     for use in (lambda counts: counts["site"], lambda counts: vf.fit(counts, 12)):
         with pytest.raises(vf.CodebookError, match=r"its counts do not add up to those of the header\.$"):
             use(vf.load_counts(folder))

@@ -177,7 +177,7 @@ from pathlib import Path
 from vocabfold.codebook.stores import schema_of
 from vocabfold.io.folders import parquet_guard
 from vocabfold.errors import CodebookError
-path, schema = Path(sys.argv[1]), schema_of("text")
+path, schema = Path(sys.argv[1]), schema_of("text", ("neg", "pos"))
 content = path.read_bytes()
 for place in range(len(content)):
     for change in (2, 255):

@@ -6,7 +6,6 @@ Every problem with them is reported here, before rows are counted.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from reprlib import repr as short
 from typing import Any
@@ -18,7 +17,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
 from vocabfold.counts.target import MAX_FOLDS
-from vocabfold.errors import InputError, VocabfoldWarning
+from vocabfold.errors import InputError
 from vocabfold.io.engines.kinds import as_kind, kind_of
 from vocabfold.io.rows import fingerprints, frames
 from vocabfold.support import checks
@@ -252,20 +251,6 @@ def _no_partition(cv: Any) -> InputError:
         f"cv must test each row in exactly one split and train on it in all others, but {short(cv)} does not; "
         "give a number of folds, or StratifiedKFold, for example."
     )
-
-
-def check_largest(weights: pa.Array, dedicated_min: int) -> None:
-    """Warn if a few rows weigh as much as the many that a dedicated id takes."""
-    largest = float(np.asarray(weights).max(initial=0))  # as five times an integer may be none
-    if dedicated_min > _FEW_ROWS and dedicated_min <= _FEW_ROWS * largest < np.inf:
-        warnings.warn(
-            VocabfoldWarning(
-                f"rows weigh up to {largest:,.6g}, so {_FEW_ROWS} rows or fewer are enough for a dedicated id "
-                f"with dedicated_min={dedicated_min:,}, which may leak their labels; use "
-                f"dedicated_min={int(np.ceil(30 * largest)):,}, or smaller weights."
-            ),
-            stacklevel=5,
-        )
 
 
 def fingerprint(table: pa.Table, like: Iterable[str] | None = None) -> frozenset[str]:

@@ -153,8 +153,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         y : array of shape (n_rows,)
             The label, with two distinct values.
         sample_weight : array of shape (n_rows,), optional
-            A row of weight 3 counts as three rows, for `dedicated_min` and `min_count` too. Weights that are
-            not whole are rounded to 2**-20 rows, so they should not all be far below 1.
+            A row of weight 3 counts as three rows in the rates of ids and in what they keep, but as one row
+            for `dedicated_min`, `min_count` and `smoothing`. Weights that are not whole are rounded to 2**-20
+            rows, so they should not all be far below 1.
 
         Returns
         -------
@@ -354,8 +355,6 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         table, roles["label"] = arrays.with_column(table, name, labels)
         if sample_weight is not None:
             weights = arrays.weights(sample_weight, table.num_rows)
-            if settings.aim == "model":
-                arrays.check_largest(weights, max(settings.dedicated_min, settings.min_count))
             table, roles["weight"] = arrays.with_column(table, "sample_weight", weights)
         if with_folds:
             folds = arrays.folds(self.cv, X, arrays.are(labels, positive), self.random_state)

@@ -37,7 +37,7 @@ class Layout:
 
     noun: str
     header: str
-    version: int = 1
+    version: int = 2
 
     @property
     def format(self) -> str:

@@ -25,7 +25,6 @@ from vocabfold.io.folders._thrift import Parser, Struct
 from vocabfold.support import checks
 
 _ROOM, _RATIO = 2**26, 2**7  # bytes that any file may unpack to, and more per byte of it
-ROW_BYTES = 28  # of a value that is no text, its id, neg and pos
 _PIECE = 2**24  # bytes of a piece at the very most: as if all its values were as long as the longest page
 _TEXTS, _ROWS = 2**12, 2**16  # of a piece, at most
 PAGE = 2**15  # bytes of a page of texts, as vocabfold writes them: pieces of larger ones have fewer rows
@@ -49,12 +48,13 @@ def check_sizes(path: Path) -> None:
     with _explained(path), path.open("rb") as file, _parsing(path):
         n_bytes = path.stat().st_size
         footer = _footer(file, path, n_bytes)
-        chunks = [chunk for group in _groups(footer, path) for chunk in group]
+        groups = list(_groups(footer, path))
+        chunks = [chunk for group in groups for chunk in group]
         sizes = [chunk[_CHUNK_BYTES] for chunk in chunks]
         if min(sizes, default=0) < 0 or sum(sizes) > n_bytes:  # then some are the same bytes
             raise ValueError
         pages = chain.from_iterable(_page_sizes(file, path, chunk, n_bytes) for chunk in chunks)
-        unpacked = footer[_FILE_ROWS] * ROW_BYTES
+        unpacked = footer[_FILE_ROWS] * row_bytes(max(map(len, groups), default=0))
         for n_pages, size in enumerate(pages):
             unpacked += size
             if n_pages * _LEAST_PAGE > _ROOM + n_bytes:  # millions of empty ones
@@ -63,6 +63,11 @@ def check_sizes(path: Path) -> None:
                 break
         if unpacked > _most(n_bytes):
             raise _too_large(path, n_bytes)
+
+
+def row_bytes(n_columns: int) -> int:
+    """Return the bytes of a row in memory: a value that is no text, its id, and sums; at least neg and pos."""
+    return 8 * max(4, n_columns) - 4
 
 
 def are_readable(paths: Sequence[Path], unpacked: int) -> bool:

@@ -84,7 +84,8 @@ class Saver:
         footers = [pq.read_metadata(path) for path in paths]
         rows = [footer.num_rows for footer in footers]
         groups = [footer.row_group(i) for footer in footers for i in range(footer.num_row_groups)]
-        n_bytes = sum(group.total_byte_size for group in groups) + parquet_guard.ROW_BYTES * sum(rows)
+        row_bytes = parquet_guard.row_bytes(footers[0].num_columns)
+        n_bytes = sum(group.total_byte_size for group in groups) + row_bytes * sum(rows)
         return list(map(self._listed, self._readable(paths, n_bytes), rows))
 
     def _listed(self, path: Path, n_rows: int) -> headers.Json:
