@@ -173,6 +173,28 @@ def test_in_a_text_file_the_codebook_says_what_is_text(tmp_path):
     assert (found["v"].unseen, found["b"].unseen) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "unseen"),
+    [
+        (["1", "2"], ["1.0", "2"], 0),  # numbers are compared by value, however they are written
+        (["1.5", "2.0"], ["1.5", "2"], 0),
+        (["1.5", "2.0"], ["2", "2e0"], 0),
+        (["1", "1.0"], ["1", "1"], 0),  # texts are not: two values
+        (["1", "1.0"], ["1.0", "1e0"], 0.5),
+        (["1.5", "2"], ["1.5", "2.0"], 0.5),
+    ],
+)
+def test_the_codebook_says_how_the_numbers_of_a_text_file_are_read(tmp_path, old, new, unseen):
+    for name, fields in (("old", old * 4), ("new", new)):
+        lines = [f"{field},{i // 2 % 2}" for i, field in enumerate(fields)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["v,click", *lines]) + "\n")
+    book = fold_counts(vf.count(tmp_path / "old.csv", "click", "v"), 3, unseen="own")
+    assert book["v"].num_rows == 2
+    assert book.evaluate(tmp_path / "new.csv")["v"].unseen == unseen
+    told = book.transform(tmp_path / "new.csv", out=tmp_path / "ids.csv")
+    assert told.unseen["v"] == 2 * unseen
+
+
 def test_rows_of_rare_values_are_expected_to_be_unseen_and_no_others():
     old, new = clicks(3000, n_sites=10**6), clicks(3000, seed=1, n_sites=10**6)
     book = fold_counts(vf.count(old, "click", "site"), 2, min_count=5)

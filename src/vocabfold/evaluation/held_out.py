@@ -66,7 +66,7 @@ def count_new(
         drop_null_labels=drop_null_labels,
         preset=preset,
         memory_limit=limit,
-        _texts=[name for name, column in book.columns.items() if column.kind == "text"],
+        _kinds={name: column.kind for name, column in book.columns.items()},
     )
     kinds = [
         (name, KINDS[kind].arrow if kind != "missing" else pa.null()) for name, kind in counts.kinds.items()
