@@ -24,7 +24,7 @@ from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.errors import InputError
-from vocabfold.evaluation.held_out import hedged, judge
+from vocabfold.evaluation.held_out import hedged, joined, judge
 from vocabfold.fitting.at_budget import Solved, pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.fitting.fitting import fit_counts
@@ -147,13 +147,14 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             raise other_counts()
         folds, new = {}, {}
         for name in track(book.features, "summing rows", engine.progress):
-            values = book.store.sql(engine, name)
             if counts.folds:
-                by_fold = counts.sql(engine, name, by_fold=True)
-                found = engine.run(_in_order(alike_in_folds(values, by_fold, by_id=False)))
+                values, by_fold = book.store.sql(engine, name), counts.sql(engine, name, by_fold=True)
+                # In order: sums of fractions then have the same last digit every time.
+                found = engine.run(f"{alike_in_folds(values, by_fold, by_id=False)} ORDER BY ALL")
                 folds[name] = FoldSums.of(counts, pairs[name], found)
             if new_rows is not None:
-                new[name] = NewSums.of(book, new_rows, pairs[name], _by_counts(engine, new_rows, name, values))
+                found = joined(engine, book, new_rows, name, "all_neg, all_pos")
+                new[name] = NewSums.of(book, new_rows, pairs[name], found)
         frequent, budgets = Frequent(counts), _budgets(book, _enough(book, pairs), n_steps)
         # The largest budget first: its dedicated ids include those of all smaller budgets.
         for budget in map(int, track([*map(str, budgets[::-1])], "trying budgets")):
@@ -196,21 +197,6 @@ def _step(
         if name in new:
             held_out[name] = new[name].gain(built, pairs[name], solved.split)
     return Step(budget, columns, held_out if new else None)
-
-
-def _by_counts(engine: Engine, new_rows: Counts, name: str, values: str) -> pa.Table:
-    """Return the units of new rows by label, and by the counts that their values had at fit."""
-    sums = (
-        "SELECT b.neg AS all_neg, b.pos AS all_pos, sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
-        f"FROM ({new_rows.sql(engine, name)}) c LEFT JOIN ({values}) b "
-        "ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
-    )
-    return engine.run(_in_order(sums))
-
-
-def _in_order(sql: str) -> str:
-    """Return a query with its rows in order: sums of fractions then have the same last digit every time."""
-    return f"{sql} ORDER BY ALL"
 
 
 @dataclass(frozen=True, eq=False)
