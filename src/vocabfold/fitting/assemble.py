@@ -38,6 +38,11 @@ def build(
     has_own = is_apart and (is_last or has_rare)
     sides = [dedicated[side].to_numpy() for side in ("neg", "pos")]
     dedicated_rates = pairs.prior.rates(*(side / pairs.units_per_row for side in sides))
+    takes_rare = np.zeros(dedicated.num_rows, np.bool_)
+    if not (n_shared or has_own):  # then all values without an id join one that is dedicated, or a bucket
+        takes_rare[np.argmin(np.abs(dedicated_rates - pairs.prior.mean))] = True
+        joined = (side + rare * takes_rare for side, rare in zip(sides, pairs.rare, strict=True))
+        dedicated_rates = pairs.prior.rates(*(side / pairs.units_per_row for side in joined))
     rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
     # Of equal rates, shared ids come first, then `other`, then values in their order.
     by_rate = np.argsort(rates, kind="stable")
@@ -57,7 +62,7 @@ def build(
     elif fold:
         other = int(of_shared[np.searchsorted(borders, pairs.prior.mean, side="right")])
     else:
-        other = int(ids[np.argmin(np.abs(rates - pairs.prior.mean))])
+        other = int(of_dedicated[takes_rare][0])
     information, total, loss = _figures(pairs, shared, of_pairs, sides, of_dedicated, other, rates.size)
     kept = ~pairs.is_rare
     with_rare = has_rare and not is_apart
