@@ -162,23 +162,26 @@ def test_a_csv_column_has_a_type_only_if_no_two_fields_become_one_value(tmp_path
 
 
 _NUMBERS = st.one_of(
-    st.sampled_from(["inf", "nan", "-0", "9223372036854775808", "1e400", "True", "TRUE", "true", "2020-01-02"]),
-    st.integers(-11, 11).map(str),
+    st.sampled_from(["0.0", "1.0", "2.5", "1e-07", "100000.0", "9007199254740992.0"]),
+    st.integers(-3, 3).map(str),
     st.integers(2**53 - 2, 2**53 + 2).map(str),
     st.floats().map(str),
-    st.sampled_from([0.0, 1.0, -2.5, 1e-7, 100000.0, 2.0**53]).map(str),
 )
-_SPELLINGS = [
-    *(lambda text: text, lambda text: "+" + text, lambda text: "0" + text, lambda text: text + "0"),
-    *(lambda text: text + ".", lambda text: text + ".0", lambda text: text + "e0", lambda text: " " + text),
-    *(lambda text: text.replace(".0", ""), lambda text: text.replace("e+", "E"), lambda text: "-" + text),
-    *(lambda text: text.replace("-0", "-"), lambda text: f'"{text},000"', lambda text: ""),
+_LOOKALIKES = st.sampled_from(["inf", "nan", "9223372036854775808", "1e400", "True", "TRUE", "2020-01-02"])
+_SPELLINGS = [  # of a number; the first ones were once read as the number
+    *(lambda text: text, lambda text: text + ".0", lambda text: text + "e0", lambda text: "-" + text),
+    *(lambda text: text.replace(".0", ""), lambda text: text.replace("00000.0", "e5")),
+    *(lambda text: text.replace("e-0", "E-"), lambda text: text.replace("e+", "e"), lambda text: ""),
+    *(lambda text: "+" + text, lambda text: "0" + text, lambda text: text + "0", lambda text: text + "."),
+    *(lambda text: " " + text, lambda text: f'"{text},000"'),
 ]
 
 
 @given(
-    fields=st.lists(_NUMBERS, min_size=1, max_size=4, unique=True),
-    spell=st.lists(st.sampled_from(_SPELLINGS), min_size=1, max_size=4, unique=True),
+    fields=st.lists(_NUMBERS, min_size=1, max_size=3, unique=True)
+    | st.lists(_NUMBERS | _LOOKALIKES, min_size=1),
+    spell=st.lists(st.sampled_from(_SPELLINGS[:9]), min_size=2, max_size=3, unique=True)
+    | st.lists(st.sampled_from(_SPELLINGS), min_size=1, max_size=4),
 )
 def test_there_are_as_many_values_as_different_fields_in_a_csv_column(tmp_path_factory, fields, spell):
     spelled = [one(field) for field in fields for one in spell]
