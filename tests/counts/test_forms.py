@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import vocabfold as vf
 from support.builders import FEATURES, arrow, assert_equals_loop, fold_counts, sample, tabulated, write_csv
@@ -130,7 +132,13 @@ def test_missing_and_its_lookalikes_are_different_values(tmp_path):
         (["0.1", "0.1000000000000000055"], "text"),
         (["0.30000000000000004", "1e+16", "100.0", "-1e-07"], "float"),
         (["1e400", "2e400"], "text"),
-        (["1.5", "2.0", "1e-07", "-3", ""], "float"),
+        (["1.5", "2.0", "1e-07", "-3.0", "0.0", ""], "float"),
+        (["1", "1.0"], "text"),
+        (["1.5", "2.0", "-3"], "text"),
+        (["0", "-0"], "text"),
+        (["0.0", "-0.0"], "text"),
+        (["1e5", "100000"], "text"),
+        (["1e+16", "1e16"], "text"),
         (["1.5", "1.50"], "text"),
         (["1.5", "nan"], "text"),
         (["true", "false", ""], "boolean"),
@@ -151,6 +159,43 @@ def test_a_csv_column_has_a_type_only_if_no_two_fields_become_one_value(tmp_path
     counts = vf.count(tmp_path / "t.csv", "y", "x")
     assert counts.kinds["x"] == kind
     assert counts["x"].num_rows == len(set(fields))
+
+
+_NUMBERS = st.one_of(
+    st.sampled_from(["0.0", "1.0", "2.5", "1e-07", "100000.0", "9007199254740992.0"]),
+    st.integers(-3, 3).map(str),
+    st.integers(2**53 - 2, 2**53 + 2).map(str),
+    st.floats().map(str),
+)
+_LOOKALIKES = st.sampled_from(["inf", "nan", "9223372036854775808", "1e400", "True", "TRUE", "2020-01-02"])
+_SPELLINGS = [  # of a number; the first ones were once read as the number
+    *(lambda text: text, lambda text: text + ".0", lambda text: text + "e0", lambda text: "-" + text),
+    *(lambda text: text.replace(".0", ""), lambda text: text.replace("00000.0", "e5")),
+    *(lambda text: text.replace("e-0", "E-"), lambda text: text.replace("e+", "e"), lambda text: ""),
+    *(lambda text: "+" + text, lambda text: "0" + text, lambda text: text + "0", lambda text: text + "."),
+    *(lambda text: " " + text, lambda text: f'"{text},000"'),
+]
+
+
+@given(
+    fields=st.lists(_NUMBERS, min_size=1, max_size=3, unique=True)
+    | st.lists(_NUMBERS | _LOOKALIKES, min_size=1),
+    spell=st.lists(st.sampled_from(_SPELLINGS[:9]), min_size=2, max_size=3, unique=True)
+    | st.lists(st.sampled_from(_SPELLINGS), min_size=1, max_size=4),
+)
+def test_there_are_as_many_values_as_different_fields_in_a_csv_column(tmp_path_factory, fields, spell):
+    spelled = [one(field) for field in fields for one in spell]
+    path = tmp_path_factory.mktemp("odd") / "t.csv"
+    path.write_text("\n".join(["x,y", *(f"{field},{i % 2}" for i, field in enumerate(spelled))]) + "\n")
+    assert vf.count(path, "y", "x")["x"].num_rows == len(set(spelled))
+
+
+def test_labels_weights_and_folds_are_numbers_however_they_are_written(tmp_path):
+    (tmp_path / "t.csv").write_text("x,w,y\na,1,1\na,1.0,1.0\nb,1e0,0\nb,2.5,0.0\n")
+    counts = vf.count(tmp_path / "t.csv", "y", ["x", "w"], weight="w")
+    assert tabulated(counts["x"]) == {("str", "a"): [0.0, 2.0], ("str", "b"): [3.5, 0.0]}
+    assert counts["w"]["value"].to_pylist() == ["1", "1.0", "1e0", "2.5"]  # as a feature
+    assert vf.count(tmp_path / "t.csv", "y").left_out == ("w",)
 
 
 def test_numbers_and_their_lookalikes_are_features_only_when_named(tmp_path):
@@ -188,6 +233,11 @@ def test_the_criteo_preset(tmp_path):
     assert_equals_loop(counts, dicts, "label", names[14:], positive="1")
     with_numbers = vf.count(tmp_path / "train.txt", preset="criteo", features=["I3", "C2"])
     assert dict(with_numbers.kinds) == {"I3": "integer", "C2": "text"}
+    rows[0][3], rows[1][3] = "1.5", "2"  # of which the first would be rounded to the second
+    (tmp_path / "train.txt").write_text("\n".join("\t".join(row) for row in rows) + "\n")
+    assert {"1.5", "2"} <= set(
+        vf.count(tmp_path / "train.txt", preset="criteo", features="I3")["I3"]["value"].to_pylist()
+    )
 
 
 def test_patterns_folders_and_lists_mean_their_files(tmp_path):

@@ -12,6 +12,8 @@ import pytest
 import vocabfold as vf
 from support.builders import clicks, fold_counts
 from support.masses import EXACT, information
+from vocabfold.evaluation import held_out
+from vocabfold.evaluation.sweep import sweep
 
 FEATURES = ["site", "device"]
 
@@ -173,6 +175,28 @@ def test_in_a_text_file_the_codebook_says_what_is_text(tmp_path):
     assert (found["v"].unseen, found["b"].unseen) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "unseen"),
+    [
+        (["1", "2"], ["1.0", "2"], 0),  # numbers are compared by value, however they are written
+        (["1.5", "2.0"], ["1.5", "2"], 0),
+        (["1.5", "2.0"], ["2", "2e0"], 0),
+        (["1", "1.0"], ["1", "1"], 0),  # texts are not: two values
+        (["1", "1.0"], ["1.0", "1e0"], 0.5),
+        (["1.5", "2"], ["1.5", "2.0"], 0.5),
+    ],
+)
+def test_the_codebook_says_how_the_numbers_of_a_text_file_are_read(tmp_path, old, new, unseen):
+    for name, fields in (("old", old * 4), ("new", new)):
+        lines = [f"{field},{i // 2 % 2}" for i, field in enumerate(fields)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["v,click", *lines]) + "\n")
+    book = fold_counts(vf.count(tmp_path / "old.csv", "click", "v"), 3, unseen="own")
+    assert book["v"].num_rows == 2
+    assert book.evaluate(tmp_path / "new.csv")["v"].unseen == unseen
+    told = book.transform(tmp_path / "new.csv", out=tmp_path / "ids.csv")
+    assert told.unseen["v"] == 2 * unseen
+
+
 def test_rows_of_rare_values_are_expected_to_be_unseen_and_no_others():
     old, new = clicks(3000, n_sites=10**6), clicks(3000, seed=1, n_sites=10**6)
     book = fold_counts(vf.count(old, "click", "site"), 2, min_count=5)
@@ -185,6 +209,35 @@ def test_numbers_are_compared_by_value():
     frame = pd.DataFrame({"zip": rng.integers(0, 9, 500), "click": rng.integers(0, 2, 500)})
     book = vf.fit(vf.count(frame, "click", "zip"), 20)
     assert book.evaluate(frame.astype({"zip": float}).iloc[1:])["zip"].unseen == 0
+
+
+def test_large_numbers_meet_the_value_that_they_equal_and_no_other(monkeypatch):
+    ids = 2**62 + np.arange(300)
+    click = np.random.default_rng(0).integers(0, 2, 1000)
+    rows = pa.table({"id": np.resize(ids, 1000), "click": click})
+    floats = rows.set_column(0, "id", pa.array(np.resize(ids, 1000).astype(float)))
+    counts = vf.count(rows, "click", "id")
+    book = vf.fit(counts, 20, min_count=1, dedicated_min=3)
+    expected = book.transform(floats)["id"].to_numpy()
+    found = book.evaluate(floats)
+    assert found.calibration("id")["rows"].to_pylist() == np.bincount(expected, minlength=book.size).tolist()
+    assert found["id"].unseen == 0  # 2**62, which all of them are as floats
+    steps = sweep(book, counts, vf.count(floats, "click", "id"), steps=3)
+    (step,) = (step for step in steps if step.budget == book.budget)
+    assert step.held_out["id"] == pytest.approx(found["id"].gain, abs=1e-12)
+    # As a float, none of the numbers is 2**62 + 1: what no double is, is unseen.
+    book = vf.fit(vf.count(floats, "click", "id"), 20, min_count=1)
+    assert book.evaluate(rows)["id"].unseen == pytest.approx(np.mean(np.resize(ids, 1000) != 2**62))
+    parts = pa.table({"id": [0.0, 1.5, None, math.inf], "click": [0, 1, 0, 1]})
+    evens = vf.fit(
+        vf.count(pa.table({"id": [0, 2] * 9, "click": [0, 1, 1] * 6}), "click", "id"), 9, min_count=1
+    )
+    assert (evens.evaluate(parts)["id"].unseen, evens.evaluate(parts)["id"].missing) == (0.75, 0.25)
+    monkeypatch.setattr(held_out, "converted", lambda value, *_: (value, "true"))
+    with pytest.raises(
+        vf.InputError, match=r"column 'id': .* rows met the codebook, but 1,000 rows were counted"
+    ):
+        vf.fit(counts, 20, min_count=1).evaluate(floats)
 
 
 @pytest.mark.parametrize(

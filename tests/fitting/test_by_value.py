@@ -237,3 +237,23 @@ def test_tails_are_folded_by_any_method_of_intervals(method, counts):
 def test_options_that_do_not_go_together_are_refused(options, message, counts):
     with pytest.raises(vf.InputError, match=message):
         vf.fit(counts, **({"budget": 30} | options))
+
+
+@pytest.mark.parametrize("method", ["frequency", "selection", "hashing", "exact"])
+@pytest.mark.parametrize("unseen", ["other", "own"])
+@pytest.mark.parametrize("budget", [6, 24, 60])
+def test_the_rate_of_an_id_is_that_of_its_rows_those_of_rare_values_among_them(method, unseen, budget, counts):
+    options = {"method": method, "allocation": allocation_of(method), "min_count": 15, "unseen": unseen}
+    book = fold_counts(counts, budget, **options)
+    for name, column in book.columns.items():
+        sums = np.zeros((2, column.size), int)
+        ids = {row["value"]: row["id"] for row in book[name].to_pylist()}
+        for row in counts[name].to_pylist():
+            sums[:, ids.get(row["value"], column.other)] += row["neg"], row["pos"]
+        has_rows = sums.sum(axis=0) > 0
+        expected = sums[1, has_rows] / sums.sum(axis=0)[has_rows]
+        assert np.array(column.rates)[has_rows] == pytest.approx(expected)
+        is_by_rate = np.ones(column.size, bool)
+        is_by_rate[column.other] = unseen != "own"
+        if column.kind == "text":
+            assert (np.diff(np.array(column.rates)[is_by_rate]) >= 0).all()

@@ -6,6 +6,7 @@ from functools import partial
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 
 import vocabfold as vf
@@ -77,6 +78,10 @@ def assert_equals_loop(counts, rows, label="click", features=FEATURES, **options
 
 
 def write_csv(table, path):
+    # As text, -0.0 and 0.0 are two values.
+    for i, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            table = table.set_column(i, field, pa.compute.add(table.column(i), 0.0))
     # DuckDB's own writer quotes an empty text, so that it differs from a missing one.
     connection = duckdb.connect()
     connection.register("t", table)

@@ -7,7 +7,7 @@ A Spark frame is counted by Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from reprlib import repr as short
 from typing import Any
 
@@ -43,7 +43,7 @@ def count(
     fold_seed: int = 0,
     fold_column: str | None = None,
     memory_limit: int | str | None = None,
-    _texts: Collection[str] = (),  # columns of text files that are text, whatever their fields look like
+    _kinds: Mapping[str, str] | None = None,  # of a codebook's columns: text files are read as it says
 ) -> Counts:
     """Count the rows of every value, by label.
 
@@ -95,7 +95,7 @@ def count(
     -----
     Missing (None, NaN, an empty field of CSV) is a value like any other. Values keep their type: 1 and "1" are
     two values. In CSV a column is an integer, a float, a date or a boolean if all of its fields are, and text
-    otherwise.
+    otherwise; no two different fields become one value of a feature.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def count(
         wanted = list(dict.fromkeys([*used, *(candidates if features is None else features)]))
         engine.subject = found.name
         for _ in track([""], f"reading {found.name}", engine.progress):
-            rows = found.open(wanted, folds > 0 and fold_column is None, _texts)
+            rows = found.open(wanted, folds > 0 and fold_column is None, _kinds or {})
         _check_columns(rows, [*used, *(features or [])])
         for _ in track([""], f"looking at {label}", engine.progress):
             target = look_over(
@@ -148,6 +148,7 @@ def count(
                 folds=folds,
                 fold_seed=fold_seed,
             )
+        rows = rows.as_features
         not_named: list[str] = []
         if features is None:
             features = _text_like(found, rows, used)

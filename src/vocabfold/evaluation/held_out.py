@@ -19,15 +19,17 @@ from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import gained
 from vocabfold.counts.counting import count
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import at_least, n_rows
+from vocabfold.counts.units import at_least, in_rows, n_rows
 from vocabfold.encoding.encoder import check_kinds, check_values
+from vocabfold.errors import InputError
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
 from vocabfold.folding.curve import order
 from vocabfold.io.engines.duckdb import Engine, parse_memory
-from vocabfold.io.engines.kinds import KINDS
+from vocabfold.io.engines.kinds import KINDS, converted
 from vocabfold.io.rows import files
 from vocabfold.io.rows.opening import opened
 from vocabfold.support import checks
+from vocabfold.support.checks import number
 from vocabfold.support.progress import track
 
 _NORMAL = 1.96  # standard errors on either side, for 95 %
@@ -67,7 +69,7 @@ def count_new(
         drop_null_labels=drop_null_labels,
         preset=preset,
         memory_limit=limit,
-        _texts=[name for name, column in book.columns.items() if column.kind == "text"],
+        _kinds={name: column.kind for name, column in book.columns.items()},
     )
     kinds = [
         (name, KINDS[kind].arrow if kind != "missing" else pa.null()) for name, kind in counts.kinds.items()
@@ -118,14 +120,13 @@ def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, 
 def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDArray[np.int64], Floats]:
     """Return the units of each id in the new rows, by label, and the shares unseen, infrequent and missing."""
     column = book.columns[name]
-    is_frequent = at_least(book.sums, book.units_per_row, book.settings["dedicated_min"])
-    values = f"SELECT value, id, NOT {is_frequent} AS is_infrequent FROM ({book.store.sql(engine, name)})"
-    found = engine.run(
-        f"SELECT coalesce(b.id, {column.other}) AS id, b.id IS NULL AS is_unseen, "
-        "coalesce(b.is_infrequent, false) AS is_infrequent, c.value IS NULL AS is_missing, "
-        "sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
-        f"FROM ({counts.sql(engine, name)}) c "
-        f"LEFT JOIN ({values}) b ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
+    found = joined(
+        engine,
+        book,
+        counts,
+        name,
+        f"coalesce(id, {column.other}) AS id, id IS NULL AS is_unseen, "
+        "coalesce(is_infrequent, false) AS is_infrequent, is_missing",
     )
     units = np.zeros((2, column.size), np.int64)
     ids = found["id"].to_numpy()
@@ -135,6 +136,34 @@ def _now(engine: Engine, book: Codebook, counts: Counts, name: str) -> tuple[NDA
     marks = [np.asarray(found[mark]) for mark in ("is_unseen", "is_infrequent", "is_missing")]
     rows = sides[0] + sides[1]
     return units, np.array([rows[mark].sum() for mark in marks]) / rows.sum()
+
+
+def joined(engine: Engine, book: Codebook, counts: Counts, name: str, groups: str) -> pa.Table:
+    """Return the units of new rows by label and by `groups`, in their order.
+
+    Groups are expressions of the id of a value, its sums at fit (all_neg, ...), is_infrequent and is_missing.
+    """
+    at_fit = ", ".join(f"{side} AS all_{side}" for side in book.sums)
+    is_frequent = at_least(book.sums, book.units_per_row, book.settings["dedicated_min"])
+    known = (
+        f"SELECT value, id, {at_fit}, NOT {is_frequent} AS is_infrequent FROM ({book.store.sql(engine, name)})"
+    )
+    value, is_held = converted("value", counts.kinds[name], book.columns[name].kind)
+    new = f"SELECT {value} AS value, {is_held} AS is_held, neg, pos FROM ({counts.sql(engine, name)})"
+    both = (
+        "SELECT b.* EXCLUDE value, c.value IS NULL AND is_held AS is_missing, c.neg, c.pos "
+        f"FROM ({new}) c LEFT JOIN ({known}) b ON is_held AND c.value IS NOT DISTINCT FROM b.value"
+    )
+    sums = "sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos"
+    found = engine.run(f"SELECT {groups}, {sums} FROM ({both}) GROUP BY ALL ORDER BY ALL")
+    n_joined, n_counted = int(np.sum(found["neg"]) + np.sum(found["pos"])), counts.neg + counts.pos
+    if n_joined != n_counted:
+        n_rows, of = (number(in_rows(n, counts.units_per_row), "row") for n in (n_joined, n_counted))
+        raise InputError(
+            f"column {name!r}: {n_rows} met the codebook, but {of} were counted: they changed when they were "
+            "read again. Write the rows to files that do not change, and evaluate those."
+        )
+    return found
 
 
 def _judged(

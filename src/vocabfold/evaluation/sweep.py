@@ -9,7 +9,7 @@ evaluated by these sums. The other methods are fitted anew for every budget.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +34,7 @@ from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import UNITS
 from vocabfold.errors import InputError
-from vocabfold.evaluation.held_out import hedged, judge
+from vocabfold.evaluation.held_out import hedged, joined, judge
 from vocabfold.fitting.at_budget import Solved, pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.fitting.fitting import fit_counts
@@ -156,13 +156,13 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             raise other_counts()
         folds, new = {}, {}
         for name in track(book.features, "summing rows", engine.progress):
-            values = book.store.sql(engine, name)
             if counts.folds:
-                by_fold = counts.sql(engine, name, by_fold=True)
-                found = engine.run(_in_order(alike_in_folds(values, by_fold, counts.sums, by_id=False)))
-                folds[name] = FoldSums.of(counts, pairs[name], found)
+                values, by_fold = book.store.sql(engine, name), counts.sql(engine, name, by_fold=True)
+                # In order: sums of fractions then have the same last digit every time.
+                alike = alike_in_folds(values, by_fold, counts.sums, by_id=False)
+                folds[name] = FoldSums.of(counts, pairs[name], engine.run(f"{alike} ORDER BY ALL"))
             if new_rows is not None:
-                found = _by_counts(engine, new_rows, name, values, book.sums)
+                found = joined(engine, book, new_rows, name, ", ".join(f"all_{side}" for side in book.sums))
                 new[name] = NewSums.of(book, new_rows, pairs[name], found)
         frequent, budgets = Frequent(counts), _budgets(book, _enough(book, pairs), n_steps)
         # The largest budget first: its dedicated ids include those of all smaller budgets.
@@ -206,22 +206,6 @@ def _step(
         if name in new:
             held_out[name] = new[name].gain(built, pairs[name], solved.split)
     return Step(budget, columns, held_out if new else None)
-
-
-def _by_counts(engine: Engine, new_rows: Counts, name: str, values: str, sums: Sequence[str]) -> pa.Table:
-    """Return the units of new rows by label, and by the sums that their values had at fit."""
-    at_fit = ", ".join(f"b.{side} AS all_{side}" for side in sums)
-    sql = (
-        f"SELECT {at_fit}, sum(c.neg)::BIGINT AS neg, sum(c.pos)::BIGINT AS pos "
-        f"FROM ({new_rows.sql(engine, name)}) c LEFT JOIN ({values}) b "
-        "ON c.value IS NOT DISTINCT FROM b.value GROUP BY ALL"
-    )
-    return engine.run(_in_order(sql))
-
-
-def _in_order(sql: str) -> str:
-    """Return a query with its rows in order: sums of fractions then have the same last digit every time."""
-    return f"{sql} ORDER BY ALL"
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,6 +40,11 @@ def build(
     has_own = is_apart and (is_last or has_rare)
     of_values = {name: dedicated[name].to_numpy() for name in pairs.sums}
     dedicated_rates = pairs.rates_of(of_values)
+    takes_rare = np.zeros(dedicated.num_rows, np.bool_)
+    if not (n_shared or has_own):  # then all values without an id join one that is dedicated, or a bucket
+        takes_rare[np.argmin(np.abs(dedicated_rates - pairs.prior.mean))] = True
+        joined = {name: side + pairs.rare(name) * takes_rare for name, side in of_values.items()}
+        dedicated_rates = pairs.rates_of(joined)
     rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
     # Of equal rates, shared ids come first, then `other`, then values in their order.
     by_rate = np.argsort(rates, kind="stable")
@@ -59,7 +64,7 @@ def build(
     elif fold:
         other = int(of_shared[np.searchsorted(borders, pairs.prior.mean, side="right")])
     else:
-        other = int(ids[np.argmin(np.abs(rates - pairs.prior.mean))])
+        other = int(of_dedicated[takes_rare][0])
     information, total, loss = _figures(pairs, shared, of_pairs, of_values, of_dedicated, other, rates.size)
     kept = ~pairs.is_rare
     with_rare = has_rare and not is_apart

@@ -78,6 +78,12 @@ def from_text(kind: str, text: str) -> Any:
     return readers.get(kind, str)(text)
 
 
+def converted(value: str, found: str, kind: str) -> tuple[str, str]:
+    """Return a value of one kind as another, and whether that can hold it: the rule of `as_kind`, in SQL."""
+    same = f"TRY_CAST({value} AS {KINDS[kind].sql})"
+    return same, f"({value} IS NULL OR coalesce(TRY_CAST({same} AS {KINDS[found].sql}) = {value}, false))"
+
+
 _NUMBERS = {"integer", "unsigned", "float"}
 
 

@@ -7,8 +7,8 @@ Parquet files, Arrow tables and datasets are scanned in place. What can be read 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,12 @@ class Column:
     sql: str  # the expression of a value; NULL is missing
     type: str  # in words, for messages
     is_number: bool = False  # text, but every field is a number, such as "007"
+    field: str | None = None  # the expression of the text, if other texts are the same number
+
+    @property
+    def as_feature(self) -> Column:
+        """The column as a feature, in which different texts are different values."""
+        return self if self.field is None else Column("text", self.field, "text", is_number=True)
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,12 @@ class Rows:
     columns: Mapping[str, Column]
     number: str  # the expression of the row's number, from 0; only if asked for
 
+    @property
+    def as_features(self) -> Rows:
+        """The rows with all columns as features."""
+        columns = {name: column.as_feature for name, column in self.columns.items()}
+        return replace(self, columns=columns)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -56,8 +68,8 @@ class Source:
 
     name: str
     names: Sequence[str]
-    open: Callable[[Sequence[str], bool, Collection[str]], Rows]
-    # (columns, are the numbers of the rows needed, columns of a text file that are text in any case)
+    open: Callable[[Sequence[str], bool, Mapping[str, str]], Rows]
+    # (columns, are the numbers of the rows needed, the kinds of those that are compared with a codebook)
     stream: Callable[[Sequence[str] | None, Mapping[str, str], bool], Stream]
     # (columns or None for all, the kinds of those to be looked up, do all others of a text file stay text)
     fingerprints: Callable[[Sequence[str]], tuple[str, ...]] = lambda names: ()  # of what can be read again
@@ -128,16 +140,18 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         return _from_parquet(engine, source_name, paths)
     table = text.table(engine, paths, format)
 
-    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
+    def open(names: Sequence[str], numbered: bool, kinds: Mapping[str, str]) -> Rows:
         staged = engine.folder / "rows.parquet"
-        kinds = table.stage(names, staged, ordered=numbered)
-        if format != files.JSON:  # which says what its values are
-            as_text = ("text", "text", False)
-            kinds = [as_text if name in texts else kind for name, kind in zip(names, kinds, strict=True)]
-        columns = {
-            name: Column(kind, KINDS[kind].read.format(f"c{i}") if kind else "NULL", type, is_number)
-            for i, (name, (kind, type, is_number)) in enumerate(zip(names, kinds, strict=True))
-        }
+        columns = {}
+        for i, (name, found) in enumerate(
+            zip(names, table.stage(names, staged, ordered=numbered), strict=True)
+        ):
+            if kinds.get(name) == "text" and format != files.JSON:  # which says what its values are
+                found = text.TEXT
+            sql = KINDS[found.kind].read.format(f"c{i}") if found.kind else "NULL"
+            # Where a codebook holds numbers, they are compared by value, however they are written.
+            field = None if found.is_exact or name in kinds else f"c{i}"
+            columns[name] = Column(found.kind, sql, found.type, found.is_number, field)
         return Rows(parquet([staged]), columns, "file_row_number")
 
     def stream(names: Sequence[str] | None, kinds: Mapping[str, str], verbatim: bool) -> Stream:
@@ -145,7 +159,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
         names = table.names if names is None else names
         found = table.stage(names, staged, ordered=True, whole=True)
         types = {}
-        for name, (kind, type, _) in zip(names, found, strict=True):
+        for name, (kind, type, *_) in zip(names, found, strict=True):
             if kind is None and name in kinds:
                 raise InputError(
                     f"column {name!r} of {source_name} holds {type}; convert it to {kinds[name]} first."
@@ -171,7 +185,7 @@ def _from_files(engine: Engine, paths: Sequence[Path], preset: str | None) -> So
 
 
 def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> Source:
-    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
+    def open(names: Sequence[str], numbered: bool, kinds: Mapping[str, str]) -> Rows:
         first, _ = files.footer(paths[0])
         starts, types = [0], {name: {first.field(name).type} for name in names}
         for path in paths:
@@ -190,7 +204,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
         if numbered and {name.lower() for name in first.names} & _NUMBERING:
             from pyarrow.dataset import dataset
 
-            return _from_dataset(engine, dataset(paths, first)).open(names, numbered, ())
+            return _from_dataset(engine, dataset(paths, first)).open(names, numbered, {})
         # A column of several widths is read with the widest, not with that of the first file; nanoseconds in
         # any of them must be looked at.
         is_uneven = any(len(found) > 1 for found in types.values())
@@ -210,7 +224,7 @@ def _from_parquet(engine: Engine, source_name: str, paths: Sequence[Path]) -> So
 
 
 def _from_frame(engine: Engine, data: Any) -> Source:
-    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
+    def open(names: Sequence[str], numbered: bool, kinds: Mapping[str, str]) -> Rows:
         table = frames.to_arrow(data, names)
         columns = {
             name: _column(name, type, f"c{i}")
@@ -246,10 +260,10 @@ def _from_dataset(engine: Engine, data: ds.Dataset) -> Source:
 
     ordered = _from_stream(engine, "the Arrow dataset", data.schema.names, read)
 
-    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
+    def open(names: Sequence[str], numbered: bool, kinds: Mapping[str, str]) -> Rows:
         # A scan in place does not keep the order, and DuckDB must know the types of all columns.
         if numbered or any(kind_of(type) is None for type in data.schema.types):
-            return ordered.open(names, numbered, ())
+            return ordered.open(names, numbered, {})
         columns = {name: _column(name, data.schema.field(name).type, identifier(name)) for name in names}
         return Rows(engine.table(data), columns, "NULL")
 
@@ -273,7 +287,7 @@ def _from_stream(
     all_names: Sequence[str],
     read: Callable[[Sequence[str]], pa.RecordBatchReader],
 ) -> Source:
-    def open(names: Sequence[str], numbered: bool, texts: Collection[str]) -> Rows:
+    def open(names: Sequence[str], numbered: bool, kinds: Mapping[str, str]) -> Rows:
         reader = read(list(names))
         types = [reader.schema.field(name).type for name in names]
         columns = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from vocabfold.errors import InputError, argument
@@ -25,7 +25,7 @@ def source(cluster: Cluster, frame: Frame) -> Source:
     with explained():
         names, types = zip(*frame.dtypes, strict=True) if frame.columns else ((), ())
 
-    def open(wanted: Sequence[str], numbered_rows: bool, texts: Iterable[str]) -> Rows:
+    def open(wanted: Sequence[str], numbered_rows: bool, kinds: Mapping[str, str]) -> Rows:
         if numbered_rows:
             raise InputError(
                 "rows of a Spark frame have no numbers by which to assign them to folds; give a column with "

@@ -1,8 +1,9 @@
 """Text files -> a Parquet file and the kinds of its columns.
 
 Text is parsed once. Fields are read as text, and a column has another kind only if every field of it, in all
-files, is written in that kind's plain form: 7 is an integer, 007 and +7 are text, so no two different fields
-ever become one value (but 1 and 1.0, or 0 and -0, in a column of floats). JSON says what its values are.
+files, is written in that kind's plain form: 7 is an integer, 007 and +7 are text. No two different fields ever
+become one value of a feature: 1, 1.0 and 1e0 are the same weight, but for a feature, only 1.0 is a float. JSON
+says what its values are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -39,14 +40,18 @@ def _digits(number: str) -> str:
     return f"trim(replace(regexp_replace(ltrim({number}, '-'), '[eE].*', ''), '.', ''), '0')"
 
 
-# A column is of a kind if this holds for all its fields. TRY_CAST gives NULL for what it cannot read. A float
-# must have the digits of its field, or fields that differ in the last of many digits would become one.
+# A column is of a kind if this holds for all its fields; of several, the first. TRY_CAST gives NULL for what it
+# cannot read. A float must have the digits of its field, or fields that differ in the last of many digits would
+# become one; it is exact if the field is the one text that stands for it, so -0.0 is not.
+_EXACT = "exact float"
 _PLAIN = {
     "missing": "bool_and({0} IS NULL)",
     "integer": "bool_and(coalesce(TRY_CAST({0} AS BIGINT)::VARCHAR = {0}, {0} IS NULL))",
     "boolean": "bool_and({0} IN ('true', 'false')) OR bool_and({0} IN ('True', 'False')) "
     "OR bool_and({0} IN ('TRUE', 'FALSE'))",
     "date": "bool_and(coalesce(length({0}) = 10 AND TRY_CAST({0} AS DATE)::VARCHAR = {0}, {0} IS NULL))",
+    _EXACT: "bool_and(coalesce((TRY_CAST({0} AS DOUBLE) + 0)::VARCHAR = {0} AND {0} NOT IN "
+    "('nan', 'inf', '-inf'), {0} IS NULL))",
     "float": "bool_and(regexp_full_match({0}, '-?(0|[1-9][0-9]*)([.](0|[0-9]*[1-9]))?([eE][+-]?[0-9]+)?') AND "
     f"coalesce({_digits('{0}')} = {_digits('TRY_CAST({0} AS DOUBLE)::VARCHAR')}, {{0}} IS NULL))",
     "number": "bool_and(regexp_full_match({0}, '[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?'))",
@@ -75,7 +80,24 @@ _INEXACT = {
     "integer": "{0} IS NOT NULL AND TRY_CAST({0} AS BIGINT) IS NULL",
 }
 
-Kind = tuple[str | None, str, bool]  # kind, in words, every field is a number
+
+class Fields(NamedTuple):
+    """What the fields of a column are."""
+
+    kind: str | None  # None: they cannot be counted
+    type: str  # in words
+    is_number: bool = False  # every field is a number, whatever the kind
+    is_exact: bool = True  # no other text would be the same value
+
+    @classmethod
+    def of(cls, kinds: Sequence[str]) -> Fields:
+        """Return the fields of a column, given which kinds they all have."""
+        first = kinds[0] if kinds else "text"
+        kind = {_EXACT: "float", "number": "text"}.get(first, first)
+        return cls(kind, kind, first in ("float", "number"), first != "float")
+
+
+TEXT = Fields("text", "text")
 
 
 class Separated:
@@ -103,7 +125,7 @@ class Separated:
                 )
             self._line_end = "".join(ends)
 
-    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Kind]:
+    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Fields]:
         """Write the named columns as c0, c1, ... to a Parquet file, and return their kinds."""
         is_criteo = self._format == CRITEO
         quote = "" if is_criteo else '"'
@@ -121,9 +143,10 @@ class Separated:
             self._engine.write(sql, staged, ordered=ordered)
         except InputError as error:
             raise _explained(error) from error
-        if is_criteo:
-            return [("text" if name.startswith("C") else "integer", "text", False) for name in names]
-        return _kinds(self._engine, staged, len(names))
+        found = _kinds(self._engine, staged, len(names))
+        if is_criteo:  # whose texts may look like numbers
+            return [TEXT if name.startswith("C") else of for name, of in zip(names, found, strict=True)]
+        return found
 
 
 class JsonLines:
@@ -142,7 +165,7 @@ class JsonLines:
         first = _first_object(paths[0])
         self.names = [*first, *sorted(self._types.keys() - first.keys())]
 
-    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Kind]:
+    def stage(self, names: Sequence[str], staged: Path, *, ordered: bool, whole: bool = False) -> list[Fields]:
         """Write the named columns as c0, c1, ... to a Parquet file, and return their kinds.
 
         Columns without a kind are left out. If the `whole` rows are wanted, they become the text of their JSON,
@@ -163,8 +186,8 @@ class JsonLines:
         with _json_errors(self._paths):
             self._engine.write(f"SELECT {chosen} FROM {scan}", staged, ordered=ordered)
         words = {"JSON": MIXED}
-        described: list[Kind] = [
-            (kind, kind or (words.get(type, type) if isinstance(type, str) else "nested"), False)
+        described = [
+            Fields(kind, kind or (words.get(type, type) if isinstance(type, str) else "nested"))
             for kind, type in zip(kinds, found, strict=True)
         ]
         for i, kind in enumerate(kinds):
@@ -173,7 +196,7 @@ class JsonLines:
                 is_written_so = f" AND regexp_full_match(c{i}, '-?[0-9]+')" if whole else ""
                 test = _INEXACT[kind].format(f"c{i}") + is_written_so
                 if self._engine.run(f"SELECT count_if({test}) AS n FROM {parquet([staged])}")["n"][0].as_py():
-                    described[i] = (None, "numbers with more digits than a double", False)
+                    described[i] = Fields(None, "numbers with more digits than a double")
         return described
 
 
@@ -182,35 +205,33 @@ def table(engine: Engine, paths: Sequence[Path], format: str) -> Separated | Jso
     return JsonLines(engine, paths) if format == files.JSON else Separated(engine, paths, format)
 
 
-def _kinds(engine: Engine, staged: Path, n_columns: int) -> list[Kind]:
-    """Return the kind that all fields of each column share: by a sample first, then by all rows."""
+def _kinds(engine: Engine, staged: Path, n_columns: int) -> list[Fields]:
+    """Return what the fields of each column are.
+
+    A sample rules most kinds out. Of the others, the first is nearly always that of all rows; only if it is not
+    are the rest looked at.
+    """
     scan = parquet([staged])
-    candidates = {f"c{i}": list(_PLAIN) for i in range(n_columns)}
-    for end in (f" LIMIT {_SAMPLE}", ""):
-        # Not of all columns at once: the time to plan a query grows with the square of its expressions.
-        for first in range(0, n_columns, _TESTED):
-            chosen = {f"c{i}": candidates[f"c{i}"] for i in range(first, min(first + _TESTED, n_columns))}
-            candidates |= _left(engine, f"(SELECT {', '.join(chosen)} FROM {scan}{end})", chosen)
-    return [
-        (kind, kind, "number" in kinds)
-        for kinds in candidates.values()
-        for kind in [next((kind for kind in kinds if kind != "number"), "text")]
-    ]
+    kinds = _left(engine, f"{scan} LIMIT {_SAMPLE}", {f"c{i}": list(_PLAIN) for i in range(n_columns)})
+    first = _left(engine, scan, {column: left[:1] for column, left in kinds.items()})
+    rest = {column: left[1:] for column, left in kinds.items() if not first[column]}
+    return [Fields.of(left) for left in (first | _left(engine, scan, rest)).values()]
 
 
 def _left(engine: Engine, rows: str, candidates: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return which of the kinds that each column may have are those of all of its fields."""
-    tests = {
-        (column, kind): f"t{i}_{kind}" for i, (column, kinds) in enumerate(candidates.items()) for kind in kinds
-    }
-    if not tests:
-        return {}
-    chosen = ", ".join(f"{_PLAIN[kind].format(column)} AS {name}" for (column, kind), name in tests.items())
-    found = engine.run(f"SELECT {chosen} FROM {rows}").to_pylist()[0]
-    return {
-        column: [kind for kind in kinds if found[tests[column, kind]] is not False]  # None: no rows
-        for column, kinds in candidates.items()
-    }
+    left: dict[str, list[str]] = {column: [] for column in candidates}
+    tested = [column for column, kinds in candidates.items() if kinds]
+    # Not all columns at once: the time to plan a query grows with the square of its expressions.
+    for start in range(0, len(tested), _TESTED):
+        columns = tested[start : start + _TESTED]
+        tests = [(column, kind) for column in columns for kind in candidates[column]]
+        chosen = ", ".join(f"{_PLAIN[kind].format(column)} AS t{i}" for i, (column, kind) in enumerate(tests))
+        found = engine.run(f"SELECT {chosen} FROM (SELECT {', '.join(columns)} FROM {rows})").to_pylist()[0]
+        for test, (column, kind) in zip(found.values(), tests, strict=True):
+            if test is not False:  # None: no rows
+                left[column].append(kind)
+    return left
 
 
 @contextmanager
