@@ -26,27 +26,32 @@ def build(
     *,
     is_apart: bool,
     is_last: bool,
+    rows_to_order: float = 0,
 ) -> Built:
     """Return a column with its ids numbered by rate, and what they keep.
 
     The fold is that of the pairs in `shared`, and of the rare values as one entry after them, unless these are
-    kept apart; `dedicated` has the values with dedicated ids, in order. With `is_last`, rare values that are
-    kept apart have the last id, even if there are none.
+    kept apart; `dedicated` has the values with dedicated ids, in order. Those with fewer rows than
+    `rows_to_order` are numbered as if all had the rate of the prior. With `is_last`, rare values that are kept
+    apart have the last id, even if there are none.
     """
     n_shared = fold.size if fold else 0
     has_rare = bool(pairs.is_rare.any())
     has_own = is_apart and (is_last or has_rare)
     sides = [dedicated[side].to_numpy() for side in ("neg", "pos")]
+    rows = (sides[0] + sides[1]) / pairs.units_per_row
     dedicated_rates = pairs.prior.rates(*(side / pairs.units_per_row for side in sides))
     rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
-    # Of equal rates, shared ids come first, then `other`, then values in their order.
-    by_rate = np.argsort(rates, kind="stable")
+    # A dedicated id is the same in all folds: the order of few rows would tell each of them its own label.
+    has_few_rows = np.append(np.zeros(n_shared + has_own, np.bool_), rows < rows_to_order)
+    # Of equal rates, shared ids come first, then `other`, then values in their order, those with few rows last.
+    in_order = np.lexsort((has_few_rows, np.where(has_few_rows, pairs.prior.mean, rates)))
     if not n_shared and kind != "text":
-        by_rate = np.roll(np.arange(rates.size), -int(has_own))  # by value, and `other` last
+        in_order = np.roll(np.arange(rates.size), -int(has_own))  # by value, and `other` last
     elif has_own and is_last:
-        by_rate = np.append(by_rate[by_rate != n_shared], n_shared)
+        in_order = np.append(in_order[in_order != n_shared], n_shared)
     ids = np.empty(rates.size, np.int32)
-    ids[by_rate] = np.arange(rates.size)
+    ids[in_order] = np.arange(rates.size)
     of_shared, of_dedicated = ids[:n_shared], ids[n_shared + has_own :]
     of_pairs = of_shared[fold.ids[: shared.sum()]] if fold else np.empty(0, np.int32)
     borders = _borders(pairs, shared, fold)
@@ -71,7 +76,7 @@ def build(
         other=other,
         shared=tuple(of_shared.tolist()),
         borders=tuple(borders.tolist()),
-        rates=tuple(rates[by_rate].tolist()),
+        rates=tuple(rates[in_order].tolist()),
         mean=pairs.prior.mean,
         strength=pairs.prior.strength,
         information=information,
