@@ -28,7 +28,7 @@ def build(
     is_last: bool,
     rows_to_order: float = 0,
 ) -> Built:
-    """Return a column with its ids numbered by rate, and what they keep.
+    """Return a column with its ids, numbered by rate, and what they keep.
 
     The fold is that of the pairs in `shared`, and of the rare values as one entry after them, unless these are
     kept apart; `dedicated` has the values with dedicated ids, in order. Those with fewer rows than
