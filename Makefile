@@ -20,9 +20,9 @@ KERNELS = tests/folding tests/laws tests/codebook tests/common/test_kernels.py
 # benchmarks/leakage/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,
 # and what needs real ones is left out.
 FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
-	transform-37m spark page $(if $(DATA),methods leakage)
+	transform-37m spark page $(if $(DATA),methods leakage order)
 # What `make harden` runs: scripts in harden/checks/, whose logs and rows are kept in harden/runs/.
-HARDEN = answers overflow crash artefacts memory determinism concurrency hostile fuzz long_run covered mutants supply
+HARDEN = answers leaks overflow crash artefacts memory determinism concurrency hostile fuzz long_run covered mutants supply
 DATA_OPTION = $(if $(DATA),--data $(DATA))
 CRITEO_OPTION = $(if $(CRITEO),--criteo $(CRITEO))
 
@@ -59,6 +59,7 @@ bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
 	$(BENCH).transform.run --small
 	$(BENCH).methods.run --small
 	$(BENCH).leakage.run --small
+	$(BENCH).leakage.order --small
 	$(BENCH).spark.run --small
 	$(BENCH).figures.fig_mi_train --small
 	$(BENCH).figures.fig_logloss --small
@@ -135,6 +136,7 @@ $(eval $(call BENCHMARK,spark,spark.run,spark.report))
 $(eval $(call BENCHMARK,page,page.run $(DATA_OPTION),page.run --report))
 $(eval $(call BENCHMARK,methods,methods.run $(DATA_OPTION),methods.report))
 $(eval $(call BENCHMARK,leakage,leakage.run $(DATA_OPTION),leakage.report))
+$(eval $(call BENCHMARK,order,leakage.order $(DATA_OPTION),leakage.order_report))
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

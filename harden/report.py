@@ -75,6 +75,11 @@ CHECKS: Mapping[str, Check] = {
         "0 of 10,000 tables beyond 1e-12 of I(X;C), 0 of 100,000 examples of the laws",
         of_all("tables and examples", largest="largest difference {:.1g} of I(X;C)"),
     ),
+    "leaks": Check(
+        "leaks of labels",
+        "no label moves the id of a value that is not numbered by rate",
+        of_all("flips of labels", followed="{:.0f} ids of values numbered by rate moved with the label"),
+    ),
     "overflow": Check("overflow", "exact or refused, never wrong", of_all("totals, sums and weights")),
     "crash": Check(
         "crash while saving",

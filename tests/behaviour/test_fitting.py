@@ -57,6 +57,15 @@ def test_its_values_and_their_ids_are_the_same(tried, expected, name):
         assert book[column].equals(same[column]), column
 
 
+def test_dedicated_ids_of_few_rows_are_the_same(tried, expected):
+    """Those with fewer rows than the prior are not numbered by rate."""
+    book, same = (work.book(smoothing=300) for work in (tried, expected))
+    assert list(book.columns[FEATURES[0]].rates) != sorted(book.columns[FEATURES[0]].rates)
+    assert book.columns == same.columns
+    for column in FEATURES:
+        assert book[column].equals(same[column]), column
+
+
 def test_a_saved_codebook_is_the_same(tried, expected, tmp_path):
     book = tried.book()
     book.save(tmp_path / "book")

@@ -92,6 +92,14 @@ def test_the_small_leakage_benchmark_runs():
     assert "recipe=model, noise column added" in out
 
 
+def test_the_small_benchmark_of_orders_runs():
+    lines = run("-m", "benchmarks.leakage.order", "--small").splitlines()
+    below = [line for line in lines if "order=vocabfold side=below" in line]
+    assert len(below) == 3
+    assert all(" followed=0 " in line for line in below)
+    assert sum("seeds=2 order=vocabfold" in line for line in lines) == 6
+
+
 def test_the_small_transform_benchmark_runs():
     out = run("-m", "benchmarks.transform.run", "--small", "--parts", "check,commands")
     assert "n_checked=1350000 n_wrong=0" in out

@@ -10,7 +10,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHECKS = (
-    *("answers", "overflow", "crash", "artefacts", "memory", "determinism", "concurrency", "hostile", "fuzz"),
+    *(
+        "answers",
+        "leaks",
+        "overflow",
+        "crash",
+        "artefacts",
+        "memory",
+        "determinism",
+        "concurrency",
+        "hostile",
+        "fuzz",
+    ),
     *("long_run", "covered", "mutants", "supply"),
 )
 

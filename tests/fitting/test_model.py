@@ -84,13 +84,20 @@ def test_every_rule(table, budget, min_count, dedicated_min, shared_ids, unseen,
         groups = [ids[v] for v in folded]
         assert reference.information(*masses, groups) == pytest.approx(best.information, abs=1e-9)
 
-    # Ids are numbered by rate, then by value.
+    # By rate, then by value; dedicated ids of few rows by value, where the mean would be.
+    rarer = min(column.mean, 1 - column.mean)
+    few = {v for v in private if sum(table[v]) < max(column.strength, 8 / rarer)}
     own = column.size - 1 if unseen == "own" else None
-    in_order = [rate for id, rate in enumerate(column.rates) if id != own]
-    assert in_order == sorted(in_order)
+    value_of = {ids[value]: value for value in private}
+    places = [
+        (column.mean, 1, value_of[id]) if value_of.get(id) in few else (rate, 0, "")
+        for id, rate in enumerate(column.rates)
+        if id != own
+    ]
+    assert places == sorted(places)
     for value in private:
         assert column.rates[ids[value]] == pytest.approx(rates[value], abs=1e-12)
-    alike = sorted(private, key=lambda v: (rates[v], v))
+    alike = sorted(set(private) - few, key=lambda v: (rates[v], v))
     assert [ids[v] for v in alike] == sorted(ids[v] for v in alike)
 
     # What is not in the codebook.
@@ -134,6 +141,63 @@ def test_the_order_of_values_survives_where_all_are_private():
     folded = vf.fit(vf.count(more, "click", "hour"), 100, min_count=1).columns["hour"]
     assert list(folded.rates) == sorted(folded.rates)
     assert len(folded.shared) == 1
+
+
+def dedicated_ids(values, labels, **options):
+    """Return the ids of values that all have dedicated ones, their rows, and the column."""
+    counts = vf.count(pa.table({"site": values, "click": labels}), "click")
+    book = vf.fit(counts, "auto", min_count=1, dedicated_min=1, **options)
+    found = book["site"].to_pylist()
+    rows = {one["value"]: one["neg"] + one["pos"] for one in found}
+    return {one["value"]: one["id"] for one in found}, rows, book.columns["site"]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 0.6]), st.sampled_from([0.05, 0.3]))
+def test_a_label_does_not_move_the_id_of_a_value_with_few_rows(seed, spread, base):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(5, 300, 40)
+    odds = np.log(base / (1 - base)) + rng.normal(0, spread, 40)
+    values = np.repeat([f"v{i:02}" for i in range(40)], sizes)
+    labels = (rng.random(values.size) < np.repeat(1 / (1 + np.exp(-odds)), sizes)).astype(int)
+    turned = rng.integers(labels.size)
+    orders = []
+    for _ in range(2):
+        ids, rows, column = dedicated_ids(values, labels)
+        few = {v for v in rows if rows[v] < max(column.strength, 8 / min(column.mean, 1 - column.mean))}
+        in_order = sorted(ids, key=ids.get)
+        orders.append([value for value in in_order if value in few])
+        rates = [column.rates[ids[value]] for value in in_order if value not in few]
+        assert rates == sorted(rates)
+        # Those with few rows are side by side: past another id, they only move together.
+        assert "".join("f" if value in few else "." for value in in_order).strip(".") == "f" * len(few)
+        labels[turned] ^= 1
+    before, after = orders
+    assert [v for v in before if v in after] == [v for v in after if v in before]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_values_with_few_rows_does_not_depend_on_labels(seed):
+    rng = np.random.default_rng(seed)
+    values = [f"v{i % 50:02}" for i in range(5000)]
+    labels = rng.permutation(np.arange(5000) % 4 == 0)
+    ids, _, column = dedicated_ids(values, labels, smoothing=101)
+    assert list(ids.values()) == list(range(50))  # by value: 100 rows are fewer than the prior has
+    assert list(column.rates) != sorted(column.rates)
+    ids, _, column = dedicated_ids(values, labels, smoothing=100)
+    assert list(column.rates) == sorted(column.rates)
+    # As many rows, but too few of them positive.
+    few = rng.permutation(np.arange(5000) % 13 == 0)
+    ids, _, column = dedicated_ids(values, few, smoothing=100)
+    assert list(ids.values()) == list(range(50))
+
+
+def test_values_with_few_rows_are_where_the_mean_is():
+    sites = {"low": (900, 100), "high": (100, 900), **{f"v{i}": (20 * i, 80 - 20 * i) for i in range(5)}}
+    rows = rows_of(sites)
+    ids, _, column = dedicated_ids(rows["site"], rows["click"], smoothing=200)
+    assert ids == {"low": 0, **{f"v{i}": i + 1 for i in range(5)}, "high": 6}
+    assert column.rates[ids["v0"]] > column.rates[ids["v4"]]  # each keeps its rate
 
 
 def test_noise_gets_one_id_for_its_tail():

@@ -230,3 +230,20 @@ def test_rates_are_pulled_to_the_mean(pairs, mean, strength):
 
 def test_a_given_strength_has_the_overall_rate_as_its_mean():
     assert fixed(*columns({(3, 1): 2, (0, 2): 1}), 7) == Prior(0.4, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("mean", "strength", "rows"),
+    [
+        (0.5, 50, 50),
+        (0.5, 0, 16),
+        (0.25, 10, 32),
+        (0.75, 10, 32),  # whichever label is rarer
+        (0.01, 10, 800),
+        (0.3, math.inf, math.inf),
+        (0.0, 1, math.inf),
+        (1.0, 1, math.inf),
+    ],
+)
+def test_the_rows_that_the_order_by_rate_takes(mean, strength, rows):
+    assert Prior(mean, strength).rows_to_order == rows

@@ -171,6 +171,19 @@ def test_many_ids_and_values_are_aggregated(reported, monkeypatch):
     assert rows == sorted(rows, reverse=True)
 
 
+def test_the_segment_of_other_is_found_where_ids_do_not_rise_with_the_rate(monkeypatch):
+    monkeypatch.setattr(contents, "MOST_SEGMENTS", 5)
+    values = np.arange(2000) % 40
+    rows = pa.table({"site": [f"v{i}" for i in values], "click": (np.arange(2000) // 40) < values})
+    book = vf.fit(vf.count(rows, "click"), 100, smoothing=500, unseen="own")
+    column, found = book.columns["site"], contents.contents(book)["site"]
+    assert list(column.rates) != sorted(column.rates)
+    by_rate = np.argsort(column.rates, kind="stable")
+    segments = np.repeat(np.arange(len(found.segments["n_ids"])), found.segments["n_ids"])
+    assert found.other == segments[by_rate == column.other]
+    assert 0 < found.other < 4
+
+
 def test_can_i_trust_it(reported):
     book = reported.book
     trust, judged = reported.summary["trust"], book.evaluate(visits(2000, seed=1))

@@ -17,8 +17,9 @@ class BookColumn:
     kind : str
         What its values are: text, integer, unsigned, float, boolean, date or timestamp.
     size : int
-        Ids, 0 to size - 1, numbered by rate, rising; in a column of numbers, dates or booleans all of whose
-        values have dedicated ids, by value.
+        Ids, 0 to size - 1, numbered by rate, rising; dedicated ids of values with few rows by value, where the
+        mean rate would be. In a column of numbers, dates or booleans all of whose values have dedicated ids,
+        all by value.
     n_values, n_rare, n_dedicated : int
         Values that are in the codebook, rare values, which are not, and values in it with a dedicated id.
     n_rates : int

@@ -3,7 +3,7 @@
 A training row of an infrequent value is encoded by the rate of its value in the other folds, in the intervals
 of the codebook; if the value has no rows there, by the mean of the prior. Rare values that share an id with
 infrequent ones are encoded like one of them. Dedicated ids, and an id of rare values alone, are the same in all
-folds, as they depend on numbers of rows alone.
+folds: who has one depends on numbers of rows alone, and its number on labels only if there are many.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.stores import Built
-from vocabfold.fitting.pairs import Mask, Pairs, Units
+from vocabfold.fitting.pairs import Mask, Pairs, Units, rows_of
 from vocabfold.folding.curve import order
 from vocabfold.folding.information import loss_of_groups
 from vocabfold.folding.results import Fold
@@ -28,12 +28,14 @@ def build(
     *,
     is_apart: bool,
     is_last: bool,
+    rows_to_order: float = 0,
 ) -> Built:
-    """Return a column with its ids numbered by rate, and what they keep.
+    """Return a column with its ids, numbered by rate, and what they keep.
 
     The fold is that of the pairs in `shared`, and of the rare values as one entry after them, unless these are
-    kept apart; `dedicated` has the values with dedicated ids, in order. With `is_last`, rare values that are
-    kept apart have the last id, even if there are none.
+    kept apart; `dedicated` has the values with dedicated ids, in order. Those with fewer rows than
+    `rows_to_order` are numbered as if all had the rate of the prior. With `is_last`, rare values that are kept
+    apart have the last id, even if there are none.
     """
     n_shared = fold.size if fold else 0
     has_rare = bool(pairs.is_rare.any())
@@ -45,15 +47,18 @@ def build(
         takes_rare[np.argmin(np.abs(dedicated_rates - pairs.prior.mean))] = True
         joined = {name: side + pairs.rare(name) * takes_rare for name, side in of_values.items()}
         dedicated_rates = pairs.rates_of(joined)
+    rows = rows_of(of_values, pairs.units_per_row)
     rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
-    # Of equal rates, shared ids come first, then `other`, then values in their order.
-    by_rate = np.argsort(rates, kind="stable")
+    # A dedicated id is the same in all folds: the order of few rows would tell each of them its own label.
+    has_few_rows = np.append(np.zeros(n_shared + has_own, np.bool_), rows < rows_to_order)
+    # Of equal rates, shared ids come first, then `other`, then values in their order, those with few rows last.
+    in_order = np.lexsort((has_few_rows, np.where(has_few_rows, pairs.prior.mean, rates)))
     if not n_shared and kind != "text":
-        by_rate = np.roll(np.arange(rates.size), -int(has_own))  # by value, and `other` last
+        in_order = np.roll(np.arange(rates.size), -int(has_own))  # by value, and `other` last
     elif has_own and is_last:
-        by_rate = np.append(by_rate[by_rate != n_shared], n_shared)
+        in_order = np.append(in_order[in_order != n_shared], n_shared)
     ids = np.empty(rates.size, np.int32)
-    ids[by_rate] = np.arange(rates.size)
+    ids[in_order] = np.arange(rates.size)
     of_shared, of_dedicated = ids[:n_shared], ids[n_shared + has_own :]
     of_pairs = of_shared[fold.ids[: shared.sum()]] if fold else np.empty(0, np.int32)
     borders = _borders(pairs, shared, fold)
@@ -78,7 +83,7 @@ def build(
         other=other,
         shared=tuple(of_shared.tolist()),
         borders=tuple(borders.tolist()),
-        rates=tuple(pairs.evidence.rates(rates[by_rate]).tolist()),
+        rates=tuple(pairs.evidence.rates(rates[in_order]).tolist()),
         mean=pairs.prior.mean,
         strength=pairs.prior.strength,
         information=information,

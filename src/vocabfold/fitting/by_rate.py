@@ -72,6 +72,7 @@ def build_rates(
             dedicated[name],
             is_apart=ids.is_apart,
             is_last=settings.unseen == "own",
+            rows_to_order=of_column.prior.rows_to_order,
         )
         for name, of_column in pairs.items()
     }

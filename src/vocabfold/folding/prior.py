@@ -23,6 +23,7 @@ _WEAKEST, _STRONGEST = 1e-3, 1e9  # rows: strengths that differ from none and fr
 _FAR = 1e-4  # of a strength: for fewer rows, a series is accurate
 _FARTHEST = 30.0  # the logit of a mean that differs from 0 and 1
 _GRID = np.linspace(math.log(_WEAKEST), math.log(_STRONGEST), 25)
+_ROWS_OF_RARER = 8.0  # expected of a value whose rate is more than chance; measured, see docs/leakage.md
 _DIGITS = 6  # digits kept of a prior, so that codebooks do not depend on the rounding of a machine
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,17 @@ class Prior:
 
     mean: float
     strength: float  # in rows
+
+    @property
+    def rows_to_order(self) -> float:
+        """Rows that a value needs before its place in the order by rate tells more than chance.
+
+        Its rows are as many as the strength, so that they tell its rate better than the prior does. And they
+        are expected to have some of the rarer label: of values that happen to have none, all have rates at one
+        end of the order, and there trees would find rows of a single label.
+        """
+        rarer = min(self.mean, 1 - self.mean)
+        return max(self.strength, _ROWS_OF_RARER / rarer) if rarer else math.inf
 
     def rates(self, neg: Floats, pos: Floats) -> Floats:
         """Return the shrunk rates of values with these counts; the mean if there are no rows."""

@@ -40,6 +40,7 @@ class Contents:
 
     segments: Json
     values: Json
+    other: int  # segment of the id `other`
     n_shared: int  # shared ids that have values
     infrequent: float  # share of the rows at fit whose value has fewer than `dedicated_min` rows
     missing: float | None  # share; unknown if missing values may be among the rare ones
@@ -106,6 +107,7 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
     n_units, n_rare = book.neg + book.pos, int(of_rare.sum())
     return Contents(
         segments=segments,
+        other=int(places[column.other]),
         n_shared=int(np.count_nonzero(counts)) - column.n_dedicated,
         values={
             "text": [shown(value) for value in values],

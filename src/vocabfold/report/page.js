@@ -265,10 +265,7 @@
       list.append(element("li", text.length < of
         ? `This is none of the most frequent values; a value that is not in the codebook ${gets}.`
         : `This value is not in the codebook; it ${gets}.`));
-      if (!found.length && !column.is_refused) {
-        const at = column.segments.id.findIndex((first, i) => first <= column.other && column.other <= column.segments.last[i]);
-        if (at >= 0) showSegment(at);
-      }
+      if (!found.length && !column.is_refused) showSegment(column.segment_of_other);
     }
   };
   byId("find").addEventListener("keydown", (event) => {

@@ -233,6 +233,7 @@ def _ids(book: Codebook, name: str, inside: Contents) -> Json:
     return {
         "name": shown(name),
         "other": column.other,
+        "segment_of_other": inside.other,
         "size": column.size,
         "kind": column.kind,
         "n_rare": column.n_rare,
