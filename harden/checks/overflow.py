@@ -167,7 +167,7 @@ def _codebooks(n: int) -> Row:
             assert_counts(counts, units, sums)
             budget = rng.randint(1, 8)
             book = vf.fit(counts, budget, **options)
-            check_book(book, units, sums)
+            check_book(book, rows, units, sums)
             if aim == "information" and not options["smoothing"] and options["min_count"] == 1:
                 check_optimum(book, vf.compare(counts, budget, "exact"), sums, budget)
             book.save(folder)
@@ -196,7 +196,7 @@ def _rows_of_training(n: int) -> Row:
             book, out = vf.fit_transform(
                 rows, "y", 6, features=["x"], weight="w", fold_column="fold", **options
             )
-            check_book(book, units, sums)
+            check_book(book, rows, units, sums)
             check_rows(book, rows, out["x"].to_pylist(), units)
     return tally.row
 

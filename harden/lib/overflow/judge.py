@@ -165,7 +165,7 @@ def ids_of(book: vf.Codebook, sums: Sums) -> dict[Any, int]:
     return dict(zip(sums, book.ids("x", list(sums)).tolist(), strict=True))
 
 
-def check_book(book: vf.Codebook, units: int, sums: Sums) -> None:
+def check_book(book: vf.Codebook, rows: pa.Table, units: int, sums: Sums) -> None:
     """Compare what a codebook says of itself with its ids, and each id with the interval of its values."""
     column, ids = book.columns["x"], ids_of(book, sums)
     sides, groups = sides_of(sums), [ids[value] for value in sums]
@@ -178,14 +178,30 @@ def check_book(book: vf.Codebook, units: int, sums: Sums) -> None:
         assert_close(found, judged, allowed_error(sums), what)
     borders = list(column.borders)
     assert borders == sorted(set(borders)), f"borders do not rise: {borders}"
-    for value, (neg, pos) in sums.items():
+    evidence = _evidence(book, rows, units)
+    for value in sums:
         if ids[value] in column.shared and book["x"]["value"].to_pylist().count(value):
-            _check_interval(book, Fraction(neg, units), Fraction(pos, units), ids[value], value)
+            of_value = [both for (other, _), both in evidence.items() if other == value]
+            _check_interval(book, of_value, ids[value], value)
 
 
-def _check_interval(book: vf.Codebook, neg: Fraction, pos: Fraction, found: int, value: str) -> None:
-    """Check that an id is that of the interval in which the rate of so many rows lies, but for rounding."""
+def _evidence(book: vf.Codebook, rows: pa.Table, units: int) -> dict[tuple[str, int], list[Fraction]]:
+    """Return what the rate of a value is read from, by value, fold and label: rows with a prior, else weights."""
+    found: dict[tuple[str, int], list[Fraction]] = {}
+    folds = rows["fold"].to_pylist() if "fold" in rows.column_names else [0] * rows.num_rows
+    for value, label, weight, fold in zip(
+        *(rows[name].to_pylist() for name in ("x", "y", "w")), folds, strict=True
+    ):
+        in_units = math.floor(Fraction(weight) * units + Fraction(1, 2))
+        of_row = Fraction(in_units > 0) if book.columns["x"].strength else Fraction(in_units, units)
+        found.setdefault((value, fold), [Fraction(0), Fraction(0)])[label] += of_row
+    return found
+
+
+def _check_interval(book: vf.Codebook, rest: list[list[Fraction]], found: int, value: str) -> None:
+    """Check that an id is that of the interval in which the rate of such rows lies, but for rounding."""
     column = book.columns["x"]
+    neg, pos = (sum((both[label] for both in rest), Fraction(0)) for label in (0, 1))
     rate = column.mean
     if math.isfinite(column.strength) and neg + pos + column.strength:
         mean, strength = Fraction(column.mean), Fraction(column.strength)
@@ -209,15 +225,9 @@ def check_optimum(book: vf.Codebook, compared: Sequence[Any], sums: Sums, budget
 def check_rows(book: vf.Codebook, rows: pa.Table, found: list[int], units: int) -> None:
     """Check the id of each row of an infrequent value: that of the value's rate in the other folds."""
     column, known = book.columns["x"], set(book["x"]["value"].to_pylist())
-    names = ("x", "y", "w", "fold")
-    listed = list(zip(*(rows[name].to_pylist() for name in names), strict=True))
-    by_fold: dict[tuple[str, int], list[int]] = {}
-    for value, label, weight, fold in listed:
-        in_units = math.floor(Fraction(weight) * units + Fraction(1, 2))
-        by_fold.setdefault((value, fold), [0, 0])[label] += in_units
-    for (value, _, _, fold), one in zip(listed, found, strict=True):
+    evidence = _evidence(book, rows, units)
+    for value, fold, one in zip(rows["x"].to_pylist(), rows["fold"].to_pylist(), found, strict=True):
         assert 0 <= one < column.size, "an id is out of range"
         if value in known and one in column.shared:
-            rest = [both for (other, place), both in by_fold.items() if other == value and place != fold]
-            neg, pos = (Fraction(sum(both[label] for both in rest), units) for label in (0, 1))
-            _check_interval(book, neg, pos, one, value)
+            rest = [both for (other, place), both in evidence.items() if other == value and place != fold]
+            _check_interval(book, rest, one, value)
