@@ -50,7 +50,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     aim : {"model", "information"}
         "model": ids to train a model on. "information": the objective of the paper, and nothing else.
     method, ..., seed
-        As for `vf.fit`; `min_count` is 1 by default.
+        As for `vf.fit_transform`: `min_count` is 1 by default, whichever method learns the rows.
     cv : int, splitter or iterable of splits
         Folds of `fit_transform`. With a number, each class is assigned to so many at random. With anything
         else, each row must be in the test part of exactly one split.
@@ -370,7 +370,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def _given(self) -> FitSettings:
         """Return the options of `vf.fit`, checked."""
-        return FitSettings.of({name: getattr(self, name) for name in OPTIONS}, min_count=1)
+        return FitSettings.of({name: getattr(self, name) for name in OPTIONS}, with_folds=True)
 
     def _names(self) -> list[str]:
         """Return the names of the columns, or x0, x1 and so on."""
