@@ -109,6 +109,22 @@ def test_ids_that_tell_labels_are_warned_of(frame, options):
         model.transform(frame)
 
 
+def test_a_stage_without_folds_says_that_values_are_grouped(frame, table, recwarn):
+    from vocabfold.spark import VocabularyCompressor
+
+    with pytest.warns(
+        UserWarning, match="fewer than 20 rows are grouped, as .* no folds; set foldCol, or minCount"
+    ):
+        model = VocabularyCompressor(inputCols=["a user"], budget=9).fit(frame)
+    bare = vf.fit(vf.count(table, "label", "a user"), 9)
+    assert model.codebook.digest == bare.digest
+    recwarn.clear()
+    for options in ({"foldCol": "fold"}, {"minCount": 1}, {"minCount": 20}):
+        model = VocabularyCompressor(inputCols=["a user"], budget=9, **options).fit(frame)
+        assert model.codebook.settings["min_count"] == options.get("minCount", 1)
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
