@@ -199,7 +199,7 @@ class VocabularyCompressor(
         book = fit_counts(counts, settings)
         if given["min_count"] is None:
             for text in grouped(book):
-                notes.warn(f"{text}; set foldCol, or minCount.", stacklevel=3)
+                notes.warn(f"{text}; set foldCol, so that none are, or minCount.", stacklevel=3)
         return self._copyValues(VocabularyCompressorModel(book, counts if fold_column else None))
 
 

@@ -104,7 +104,7 @@ def test_ids_go_to_columns_of_their_own(frame, table, tmp_path):
 def test_ids_that_tell_labels_are_warned_of(frame, options):
     from vocabfold.spark import VocabularyCompressor
 
-    model = VocabularyCompressor(inputCols=["site"], budget=9, **options).fit(frame)
+    model = VocabularyCompressor(inputCols=["site"], budget=9, minCount=1, **options).fit(frame)
     with pytest.warns(UserWarning, match="the frame is the one that the stage was fitted on: .* Set foldCol"):
         model.transform(frame)
 
@@ -113,7 +113,7 @@ def test_a_stage_without_folds_says_that_values_are_grouped(frame, table, recwar
     from vocabfold.spark import VocabularyCompressor
 
     with pytest.warns(
-        UserWarning, match="fewer than 20 rows are grouped, as .* no folds; set foldCol, or minCount"
+        UserWarning, match="fewer than 20 rows are grouped, as .* no folds; set foldCol, so that none"
     ):
         model = VocabularyCompressor(inputCols=["a user"], budget=9).fit(frame)
     bare = vf.fit(vf.count(table, "label", "a user"), 9)
@@ -135,7 +135,7 @@ def test_a_stage_without_folds_says_that_values_are_grouped(frame, table, recwar
             {"budget": 9, "inputCols": ["site"], "outputCols": ["a", "b"]},
             "outputCols has 2 names for 1 columns",
         ),
-        ({"budget": 9, "inputCols": ["site"], "outputCols": ["fold"]}, "must be new names, .*'fold' is not"),
+        ({"budget": 9, "minCount": 1, "inputCols": ["site"], "outputCols": ["fold"]}, "must be new names, .*'fold' is not"),
     ],
 )
 def test_errors_say_what_to_do(frame, options, message):
@@ -148,6 +148,6 @@ def test_errors_say_what_to_do(frame, options, message):
 def test_object_stores_are_refused(frame):
     from vocabfold.spark import VocabularyCompressor
 
-    model = VocabularyCompressor(inputCols=["site"], budget=9).fit(frame)
+    model = VocabularyCompressor(inputCols=["site"], budget=9, minCount=1).fit(frame)
     with pytest.raises(vf.InputError, match="'s3://bucket/model' is on s3, but codebooks are saved to folders"):
         model.save("s3://bucket/model")

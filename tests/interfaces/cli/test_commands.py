@@ -15,6 +15,8 @@ from support.builders import fold_counts
 from support.terminal import FOLD, bad, ok
 from vocabfold.interfaces.cli import display, options
 
+GROUPED = "values with fewer than 20 rows are grouped, as the counts have no folds"
+
 
 @pytest.mark.filterwarnings("default:.*looks like the training data")
 def test_from_rows_to_ids(vocabfold, rows):
@@ -91,9 +93,6 @@ def rare(vocabfold):
     path, clicks = "rare.parquet", pa.array([i * i % 97 * 31 % 11 > i % 8 for i in range(500)]).cast("int8")
     pq.write_table(pa.table({"site": sites, "part": [i % 3 for i in range(500)], "click": clicks}), path)
     return path
-
-
-GROUPED = "values with fewer than 20 rows are grouped, as the counts have no folds"
 
 
 @pytest.mark.parametrize("aim", ["model", "information"])
