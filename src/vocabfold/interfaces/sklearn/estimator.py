@@ -66,7 +66,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     codebook_ : Codebook
         The ids of all values, to save, to load elsewhere, to serve, or to evaluate on other rows.
     counts_ : Counts
-        What was counted: `vf.fit(compressor.counts_, budget, min_count=1)` tries another budget.
+        What was counted, after `fit_transform` by fold: `vf.fit(compressor.counts_, budget)` then tries another
+        budget.
     sizes_ : dict
         Ids of each column.
     information_ : float
