@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.codebook import Codebook, grouped
 from vocabfold.codebook.saved import load
 from vocabfold.codebook.settings import BLIND, OPTIONS, FitSettings
 from vocabfold.counts.counting import count
@@ -21,7 +21,7 @@ from vocabfold.encoding.spark import encode_plainly
 from vocabfold.errors import InputError, MissingDependency, VocabfoldWarning
 from vocabfold.fitting.fitting import fit_counts
 from vocabfold.io.engines.spark import NAME, fingerprint, numbered, session_of
-from vocabfold.support import checks
+from vocabfold.support import checks, notes
 
 try:
     from pyspark import keyword_only
@@ -127,7 +127,7 @@ class VocabularyCompressor(
     offsetIds : bool
         Number the ids over all columns.
     aim, ..., seed
-        As for `vf.fit`, in camel case; with a `foldCol`, minCount is 1 by default.
+        As for `vf.fit`, in camel case; without a `foldCol`, rows are counted without folds.
     """
 
     foldCol = _param("foldCol", "Column with the fold of each row: 0, 1, 2, ...")
@@ -179,7 +179,7 @@ class VocabularyCompressor(
         # An empty name is none, as for the stages of pyspark.ml.
         fold_column, weight = (self._value_of(name) or None for name in ("foldCol", "weightCol"))
         given = {name: self._value_of(_camel(name)) for name in OPTIONS}
-        settings = FitSettings.of(given, min_count=1 if fold_column else None)
+        settings = FitSettings.of(given, with_folds=bool(fold_column))
         if fold_column:
             settings.check_training()
         counts = count(
@@ -196,8 +196,11 @@ class VocabularyCompressor(
                 f"outputCols has {len(outputs)} names for {len(counts.features)} columns; give one name for "
                 "each."
             )
-        model = VocabularyCompressorModel(fit_counts(counts, settings), counts if fold_column else None)
-        return self._copyValues(model)
+        book = fit_counts(counts, settings)
+        if given["min_count"] is None:
+            for text in grouped(book):
+                notes.warn(f"{text}; set foldCol, so that none are, or minCount.", stacklevel=3)
+        return self._copyValues(VocabularyCompressorModel(book, counts if fold_column else None))
 
 
 @_with_accessors

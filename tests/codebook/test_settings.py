@@ -60,13 +60,18 @@ def test_settings_of_a_codebook_are_those_it_was_fitted_with(tmp_path):
     assert FitSettings.of(vf.load(tmp_path / "book").settings) == given
 
 
-@pytest.mark.parametrize(("aim", "smoothing", "min_count"), [("model", "auto", 20), ("information", 0, 1)])
-def test_the_aim_decides_what_nobody_said(aim, smoothing, min_count):
-    settings = FitSettings(budget=7, aim=aim)
+@pytest.mark.parametrize(
+    ("aim", "with_folds", "smoothing", "min_count"),
+    [("model", False, "auto", 20), ("model", True, "auto", 1), ("information", False, 0, 1)],
+)
+def test_aim_and_folds_decide_what_nobody_said(aim, with_folds, smoothing, min_count):
+    settings = FitSettings(budget=7, aim=aim, with_folds=with_folds)
     assert (settings.smoothing, settings.min_count) == (smoothing, min_count)
-    assert default_of("smoothing", aim) == smoothing
+    for name in ("smoothing", "min_count"):
+        assert default_of(name, aim, with_folds=with_folds) == getattr(settings, name)
     given = {name: getattr(settings, name) for name in OPTIONS} | {"min_count": None}
-    assert FitSettings.of(given, min_count=1).min_count == 1
+    assert FitSettings.of(given, with_folds=True).min_count == 1
+    assert FitSettings.of(given | {"min_count": 7}, with_folds=with_folds).min_count == 7
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if OPTIONS[name].default is not None])

@@ -104,9 +104,25 @@ def test_ids_go_to_columns_of_their_own(frame, table, tmp_path):
 def test_ids_that_tell_labels_are_warned_of(frame, options):
     from vocabfold.spark import VocabularyCompressor
 
-    model = VocabularyCompressor(inputCols=["site"], budget=9, **options).fit(frame)
+    model = VocabularyCompressor(inputCols=["site"], budget=9, minCount=1, **options).fit(frame)
     with pytest.warns(UserWarning, match="the frame is the one that the stage was fitted on: .* Set foldCol"):
         model.transform(frame)
+
+
+def test_a_stage_without_folds_says_that_values_are_grouped(frame, table, recwarn):
+    from vocabfold.spark import VocabularyCompressor
+
+    with pytest.warns(
+        UserWarning, match="fewer than 20 rows are grouped, as .* no folds; set foldCol, so that none"
+    ):
+        model = VocabularyCompressor(inputCols=["a user"], budget=9).fit(frame)
+    bare = vf.fit(vf.count(table, "label", "a user"), 9)
+    assert model.codebook.digest == bare.digest
+    recwarn.clear()
+    for options in ({"foldCol": "fold"}, {"minCount": 1}, {"minCount": 20}):
+        model = VocabularyCompressor(inputCols=["a user"], budget=9, **options).fit(frame)
+        assert model.codebook.settings["min_count"] == options.get("minCount", 1)
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize(
@@ -119,7 +135,7 @@ def test_ids_that_tell_labels_are_warned_of(frame, options):
             {"budget": 9, "inputCols": ["site"], "outputCols": ["a", "b"]},
             "outputCols has 2 names for 1 columns",
         ),
-        ({"budget": 9, "inputCols": ["site"], "outputCols": ["fold"]}, "must be new names, .*'fold' is not"),
+        ({"budget": 9, "minCount": 1, "inputCols": ["site"], "outputCols": ["fold"]}, "must be new names, .*'fold' is not"),
     ],
 )
 def test_errors_say_what_to_do(frame, options, message):
@@ -132,6 +148,6 @@ def test_errors_say_what_to_do(frame, options, message):
 def test_object_stores_are_refused(frame):
     from vocabfold.spark import VocabularyCompressor
 
-    model = VocabularyCompressor(inputCols=["site"], budget=9).fit(frame)
+    model = VocabularyCompressor(inputCols=["site"], budget=9, minCount=1).fit(frame)
     with pytest.raises(vf.InputError, match="'s3://bucket/model' is on s3, but codebooks are saved to folders"):
         model.save("s3://bucket/model")

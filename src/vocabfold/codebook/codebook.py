@@ -18,10 +18,12 @@ from vocabfold.codebook.column import BookColumn, Sums
 from vocabfold.codebook.digest import digest_of
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.lookups import Lookups
+from vocabfold.codebook.settings import default_of
 from vocabfold.codebook.stores import Store
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.units import Totals
 from vocabfold.folding.printing import html_summary, summaries
+from vocabfold.support.checks import number
 
 if TYPE_CHECKING:
     from vocabfold.evaluation.comparison import Comparison
@@ -352,12 +354,23 @@ class Codebook(Totals, Sums, Lookups):
         save(self, path)
 
     def __repr__(self) -> str:
-        return summaries("Codebook", self.columns, self)
+        return "\n  ".join([summaries("Codebook", self.columns, self), *grouped(self)])
 
     def _repr_html_(self) -> str:
-        return html_summary("Codebook", self.columns, self)
+        return "".join(
+            [html_summary("Codebook", self.columns, self), *(f"<p>{text}</p>" for text in grouped(self))]
+        )
 
     def knows(self, fingerprints: tuple[str, ...]) -> bool:
         """Tell whether rows with such fingerprints, or some of them, seem to be those it was fitted on."""
         known_parts = {part for part in fingerprints if " " in part and not part.startswith("0 ")}
         return any(not known_parts.isdisjoint(known) for known in self.fingerprints)
+
+
+def grouped(book: Codebook) -> list[str]:
+    """Return the line that says why values are rare though nobody asked for that; none if they are not."""
+    least, aim = book.settings["min_count"], book.settings["aim"]
+    is_default = book.gain is None and least == default_of("min_count", aim, with_folds=False)
+    if not (book.n_rare and is_default):
+        return []
+    return [f"values with fewer than {number(least, 'row')} are grouped, as the counts have no folds"]

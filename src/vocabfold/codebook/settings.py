@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import InitVar, asdict, dataclass, field, fields
 from functools import partial
 from numbers import Real
 from types import NoneType
@@ -25,10 +25,7 @@ AIMS = ("model", "information")
 UNSEEN = ("other", "own", "error")
 BLIND = ("frequency", "hashing")  # methods by which no label decides who shares an id
 _SAFE_COUNT = 20  # rows, below which the id of a value would leak the labels of these rows
-_BY_AIM: Mapping[str, Mapping[str, Any]] = {
-    "model": {"smoothing": AUTO, "min_count": _SAFE_COUNT},
-    "information": {"smoothing": 0, "min_count": 1},
-}
+_SMOOTHING: Mapping[str, float | str] = {"model": AUTO, "information": 0}
 
 
 @dataclass(frozen=True)
@@ -135,8 +132,8 @@ class FitSettings:
         _at_least(1),
         int,
         "N",
-        "Values with fewer rows are rare, and grouped as `other`; by default 20 for a model, and 1 (none) "
-        "where training rows are encoded out of fold, or for information.",
+        "Values with fewer rows are rare, and grouped as `other`; by default 1 (none), but 20 for a model if "
+        "the counts have no folds.",
         read=int,
     )
     dedicated_min: int = _option(
@@ -186,21 +183,18 @@ class FitSettings:
         read=int,
         methods=("stochastic",),
     )
+    with_folds: InitVar[bool] = False  # of the counts: can rows be encoded out of fold?
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], **defaults: Any) -> Self:
-        """Return the settings among arguments, or among what a codebook says of itself.
+    def of(cls, given: Mapping[str, Any], *, with_folds: bool = False) -> Self:
+        """Return the settings among arguments, or among what a codebook says of itself."""
+        return cls(**{name: given[name] for name in OPTIONS}, with_folds=with_folds)
 
-        The defaults stand where None was given; without them, what the aim decides does.
-        """
-        found: dict[str, Any] = {name: given[name] for name in OPTIONS}
-        return cls(**found | {name: to for name, to in defaults.items() if found[name] is None})
-
-    def __post_init__(self) -> None:
+    def __post_init__(self, with_folds: bool) -> None:
         for name, option in OPTIONS.items():
             given = getattr(self, name)
             if given is None and option.default is None:
-                given = default_of(name, self.aim)
+                given = default_of(name, self.aim, with_folds=with_folds)
             object.__setattr__(self, name, option.check(name, given))
         self._check_together()
 
@@ -256,9 +250,11 @@ class FitSettings:
 OPTIONS: Mapping[str, Option] = {one.name: one.metadata["option"] for one in fields(FitSettings)}
 
 
-def default_of(name: str, aim: str) -> Any:
-    """Return the default of an option, which may depend on the aim."""
-    return _BY_AIM[aim].get(name, OPTIONS[name].default)
+def default_of(name: str, aim: str, *, with_folds: bool) -> Any:
+    """Return the default of an option, which may depend on the aim and on whether the counts have folds."""
+    if name == "min_count":
+        return 1 if with_folds or aim == "information" else _SAFE_COUNT
+    return _SMOOTHING[aim] if name == "smoothing" else OPTIONS[name].default
 
 
 DEDICATED_FROM = "dedicated_from"  # the fewest rows of a value with a dedicated id, as the budget allows

@@ -73,9 +73,7 @@ def fit_transform(
     features, exclude, positive, weight, drop_null_labels, preset, memory_limit
         As for `count`.
     aim, ..., seed
-        As for `fit`.
-    min_count : int, optional
-        As for `fit`; by default 1, as no id leaks the label of its row anyway.
+        As for `fit` of counts with folds.
 
     Returns
     -------
@@ -100,7 +98,7 @@ def fit_transform(
     >>> encoded.schema.types
     [DataType(int32), DataType(int64)]
     """
-    settings = FitSettings.of(locals(), min_count=1)  # all arguments, and nothing else yet
+    settings = FitSettings.of(locals(), with_folds=True)  # all arguments, and nothing else yet
     settings.check_training()
     if fold_column is None:
         checks.at_least("folds", folds, 2)

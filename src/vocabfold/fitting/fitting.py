@@ -60,8 +60,8 @@ def fit(
         with aim="information": none.
     min_count : int, optional
         Values with fewer rows than this are rare, and grouped as `other`: with aim="model" an id of
-        its own, with aim="information" folded like any value. By default 20 with aim="model", as a codebook is
-        often applied to the rows that it was fitted on, and 1, which groups none, with aim="information".
+        its own, with aim="information" folded like any value. By default 1, which groups none; but 20 with
+        aim="model" if the counts have no folds, as the counted rows could not be encoded out of fold.
     dedicated_min : int
         With aim="model": the rows that a value needs for a dedicated id, if the budget allows it.
     shared_ids : int
@@ -99,13 +99,14 @@ def fit(
     >>> book.ids("site", ["a", "b", "unknown"])
     array([1, 0, 1], dtype=int32)
     """
-    return fit_counts(counts, FitSettings.of(locals()))  # all arguments, and nothing else yet
+    if not isinstance(counts, Counts):
+        raise not_counts(counts)
+    # All arguments, and nothing else yet.
+    return fit_counts(counts, FitSettings.of(locals(), with_folds=counts.folds > 0))
 
 
 def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
     """Fold all columns of the counts, and return the codebook; see `fit`."""
-    if not isinstance(counts, Counts):
-        raise not_counts(counts)
     _check_counts(counts, settings.budget, settings.unseen)
     is_model = settings.aim == "model"
     with Engine(counts.memory_limit) as engine:

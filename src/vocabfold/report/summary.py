@@ -115,7 +115,7 @@ def _commands(book: Codebook) -> Json:
     given = "".join(
         f" {flag(name)} {shlex.quote(str(book.settings[name]))}"
         for name in OPTIONS
-        if name != "budget" and book.settings[name] != default_of(name, book.settings["aim"])
+        if name != "budget" and book.settings[name] != default_of(name, book.settings["aim"], with_folds=True)
     )
     names = io.StringIO()
     csv.writer(names, lineterminator="").writerow(book.features)

@@ -15,11 +15,13 @@ from support.builders import fold_counts
 from support.terminal import FOLD, bad, ok
 from vocabfold.interfaces.cli import display, options
 
+GROUPED = "values with fewer than 20 rows are grouped, as the counts have no folds"
+
 
 @pytest.mark.filterwarnings("default:.*looks like the training data")
 def test_from_rows_to_ids(vocabfold, rows):
     out = ok(vocabfold("fit", *rows, *FOLD, "-o", "book"))
-    assert out.splitlines()[0].split() == ["column", "values", "rates", "ids", "train", "MI", "kept", "loss"]
+    assert " ".join(out.split()[:10]) == "column values rates ids train MI kept loss CV gain"
     assert "5 of 5 ids used" in out
     book = vf.load("book")
     assert book.digest == fold_counts(vf.count(rows, "click", ["site", "zip"]), 5).digest
@@ -73,8 +75,6 @@ def test_training_rows_are_encoded_out_of_fold(vocabfold, rows):
             "3",
             "--dedicated-min",
             "60",
-            "--min-count",
-            "1",
             "-o",
             "two",
         )
@@ -86,11 +86,71 @@ def test_training_rows_are_encoded_out_of_fold(vocabfold, rows):
     )
 
 
+@pytest.fixture
+def rare(vocabfold):
+    """Return rows with values that are rare."""
+    sites = [f"site-{i * i % 97 // (1 + i % 3)}" for i in range(500)]
+    path, clicks = "rare.parquet", pa.array([i * i % 97 * 31 % 11 > i % 8 for i in range(500)]).cast("int8")
+    pq.write_table(pa.table({"site": sites, "part": [i % 3 for i in range(500)], "click": clicks}), path)
+    return path
+
+
+@pytest.mark.parametrize("aim", ["model", "information"])
+def test_from_rows_there_is_one_codebook(vocabfold, rare, aim):
+    words = ["--label", "click", "--budget", "9", "--aim", aim]
+    book, _ = vf.fit_transform(rare, "click", 9, aim=aim, out="ids.parquet")
+    for name, more in {
+        "plain": [],
+        "train": ["--train-out", "train.parquet"],
+        "folds": ["--folds", "3"],
+        "column": ["--fold-column", "part", "--features", "site"],
+        "column-train": ["--fold-column", "part", "--features", "site", "--train-out", "train.csv"],
+    }.items():
+        out = ok(vocabfold("fit", rare, *words, *more, "-o", name))
+        assert "CV gain" in out
+        assert "grouped" not in out
+        assert vf.load(name).digest == book.digest
+        assert vf.load(name).settings == book.settings
+    assert vf.load("plain").gain == vf.load("train").gain == book.gain
+    ok(vocabfold("count", rare, "--label", "click", "--folds", "5", "-o", "counts"))
+    ok(vocabfold("fit", "counts", *words, "-o", "counted"))
+    assert vf.load("counted").digest == vf.fit(vf.load_counts("counts"), 9, aim=aim).digest == book.digest
+    table = pq.read_table(rare)
+    learners = [vf.VocabularyCompressor(9, aim=aim) for _ in range(3)]
+    for method, learner in zip(("fit", "fit_transform", "partial_fit"), learners, strict=True):
+        getattr(learner, method)(table.select(["site"]), table["click"].to_pylist())
+        assert learner.codebook_.digest == book.digest, method
+    assert vf.fit(learners[1].counts_, 9, aim=aim).digest == book.digest
+
+
+def test_bare_counts_say_that_values_are_grouped(vocabfold, rare):
+    words = ["--label", "click", "--budget", "9"]
+    ok(vocabfold("count", rare, *words[:2], "-o", "counts"))
+    out = ok(vocabfold("fit", "counts", *words, "-o", "bare"))
+    assert f"\n{GROUPED}\n" in out
+    assert (
+        ok(vocabfold("fit", rare, *words, "--folds", "0", "-o", "bare-rows")).replace("bare-rows", "bare")
+        == out
+    )
+    book = vf.load("bare")
+    assert book.settings["min_count"] == 20
+    assert book.digest != vf.fit(vf.count(rare, "click", folds=5), 9).digest
+    assert repr(book).splitlines()[-1] == f"  {GROUPED}"
+    assert GROUPED in book._repr_html_()
+    # Said of a default that matters, and of nothing else.
+    for more in ({"min_count": 1}, {"min_count": 5}, {"aim": "information"}):
+        assert "grouped" not in repr(vf.fit(vf.load_counts("counts"), 9, **more))
+    without_rare = pa.table({"site": ["a", "b"] * 50, "click": [0, 1, 1, 1] * 25})
+    assert "grouped" not in repr(vf.fit(vf.count(without_rare, "click"), 9))
+    reader = pq.read_table(rare).to_reader()  # which is read once, and has no folds unless they are asked for
+    assert "grouped" in repr(vf.fit(vf.count(reader, "click"), 9))
+
+
 def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
     ok(vocabfold("fit", rows[0], "--label", "click", "--budget", "9", "--features", "site,zip", "-o", "book"))
     code, out, err = vocabfold("evaluate", "book", rows[1])
     assert code == 0
-    assert out.splitlines()[0].split()[:7] == ["column", "train", "MI", "test", "MI", "test", "gain"]
+    assert " ".join(out.split()[:9]) == "column train MI CV gain test MI test gain"
     assert out.splitlines()[3].startswith("all ")
     assert "200 rows, " in out
     assert (

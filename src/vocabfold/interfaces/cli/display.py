@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.codebook import Codebook, grouped
 from vocabfold.counts.counts import Counts
 from vocabfold.errors import InputError, printable
 from vocabfold.folding.printing import share_kept, shown_gap
@@ -119,6 +119,8 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
     if found.settings["dedicated_from"] is not None and found.n_dedicated:
         rows = number(found.settings["dedicated_from"], "row")
         line(f"values with at least {rows} have dedicated ids")
+    for text in grouped(found):
+        line(text)
     label = shown(f"{found.label} = {found.positive}")
     method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
     line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}{method}")

@@ -50,7 +50,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     aim : {"model", "information"}
         "model": ids to train a model on. "information": the objective of the paper, and nothing else.
     method, ..., seed
-        As for `vf.fit`; `min_count` is 1 by default.
+        As for `vf.fit_transform`: `min_count` is 1 by default, whichever method learns the rows.
     cv : int, splitter or iterable of splits
         Folds of `fit_transform`. With a number, each class is assigned to so many at random. With anything
         else, each row must be in the test part of exactly one split.
@@ -66,7 +66,8 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     codebook_ : Codebook
         The ids of all values, to save, to load elsewhere, to serve, or to evaluate on other rows.
     counts_ : Counts
-        What was counted: `vf.fit(compressor.counts_, budget, min_count=1)` tries another budget.
+        What was counted, after `fit_transform` by fold: `vf.fit(compressor.counts_, budget)` then tries another
+        budget.
     sizes_ : dict
         Ids of each column.
     information_ : float
@@ -370,7 +371,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     def _given(self) -> FitSettings:
         """Return the options of `vf.fit`, checked."""
-        return FitSettings.of({name: getattr(self, name) for name in OPTIONS}, min_count=1)
+        return FitSettings.of({name: getattr(self, name) for name in OPTIONS}, with_folds=True)
 
     def _names(self) -> list[str]:
         """Return the names of the columns, or x0, x1 and so on."""

@@ -13,6 +13,8 @@ from vocabfold.interfaces.cli import options
 from vocabfold.interfaces.cli.app import app
 from vocabfold.interfaces.cli.commands.inputs import are_counts, counted, first_given, load_counts
 
+_FOLDS = 5  # of rows that are fitted
+
 
 @app.command()
 def count(
@@ -113,8 +115,8 @@ def fit(
 ) -> None:
     """Fold rows or counts into a codebook.
 
-    All columns share the budget of ids. --train-out also writes the rows to train a model on, each encoded by
-    the rows of the other folds (of 5, unless --folds says otherwise):
+    All columns share the budget of ids. Rows are counted in 5 folds, unless --folds or --fold-column says
+    otherwise. --train-out also writes them to train a model on, each encoded by the rows of the other folds:
 
     vocabfold fit 'days/*.parquet' --label click --budget 10k -o book --train-out train.parquet
     """
@@ -141,6 +143,8 @@ def fit(
             f"{given} applies to the rows that --train-out writes; use it with 'vocabfold transform'."
         )
     written = None
+    if folds is None and fold_column is None and not any(are_counts(data)):
+        of_rows["folds"] = _FOLDS
     if train_out is None:
         book = vf.fit(counted(data, label, of_rows, memory), **settings)
     elif any(are_counts(data)):
@@ -150,7 +154,6 @@ def fit(
             "transform --counts' after this."
         )
     else:
-        of_rows["folds"] = 5 if folds is None else folds
         book, written = vf.fit_transform(
             data,
             label,
