@@ -172,6 +172,7 @@ def count(
         sources=(found.name,),
         fingerprints=(fingerprints,) if fingerprints else (),
         parts=(part,),
+        readings=(fingerprints or None,),
         memory_limit=limit,
         left_out=tuple(not_named),
         skipped=target.skipped,

@@ -71,6 +71,7 @@ class Counts(Totals):
     sources: tuple[str, ...]
     fingerprints: tuple[tuple[str, ...], ...]  # of each reading, by which its rows are recognised
     parts: tuple[Part, ...]
+    readings: tuple[tuple[str, ...] | None, ...]  # the fingerprints of each part; None if it has no or several
     memory_limit: int | None = field(default=None)
     left_out: tuple[str, ...] = ()  # columns of numbers and dates that were not named
     skipped: int | None = 0  # rows that were not counted, as they had no label or no weight; None: unknown
@@ -148,6 +149,7 @@ class Counts(Totals):
             sources=self.sources + other.sources,
             fingerprints=self.fingerprints + other.fingerprints,
             parts=self.parts + other.parts,
+            readings=self.readings + other.readings,
             skipped=_added(self.skipped, other.skipped),
         )
 
@@ -180,7 +182,13 @@ class Counts(Totals):
         with Engine(self.memory_limit) as engine:
             tables = {name: engine.run(self.sql(engine, name, by_fold=True)) for name in self.features}
         part = LocalPart(tables, self.kinds, self.units_per_row, self.sums, is_by_fold=self.folds > 0)
-        return replace(self, parts=(part,))
+        return replace(self, parts=(part,), readings=self.readings if len(self.parts) == 1 else (None,))
+
+    def reading(self, fingerprints: tuple[str, ...]) -> Counts | None:
+        """Return the counts of one reading alone, if they are apart, and rows are told from weights."""
+        if self.neg_rows is None or self.readings.count(fingerprints) != 1:
+            return None
+        return replace(self, parts=(self.parts[self.readings.index(fingerprints)],), readings=(fingerprints,))
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) and the sums."""

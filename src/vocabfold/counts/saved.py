@@ -96,9 +96,16 @@ def load_counts(
         sources=loaded.origin.sources,
         fingerprints=loaded.origin.fingerprints,
         parts=(part,),
+        readings=(_reading(loaded.origin),),
         memory_limit=limit,
         skipped=header.get("skipped"),
     )
+
+
+def _reading(origin: Origin) -> tuple[str, ...] | None:
+    """Return the fingerprints of the rows, if they were one reading."""
+    is_one = len(origin.sources) == len(origin.fingerprints) == 1
+    return origin.fingerprints[0] if is_one else None
 
 
 def _say_what_is_missing(loaded: Loaded) -> None:

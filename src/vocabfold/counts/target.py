@@ -24,7 +24,7 @@ from vocabfold.io.rows.source import Rows
 from vocabfold.support.checks import number
 
 MAX_FOLDS = 1000
-_PRIME = 2**31 - 1
+PRIME = 2**31 - 1
 _SHOWN = 4  # values of a label in an error
 
 Row = dict[str, Any]
@@ -126,7 +126,7 @@ def look_over(
         units=in_units,
         fold=fold and f"({fold})::INTEGER",
         where=" WHERE " + " AND ".join(where) if where else "",
-        positive=_text(value),
+        positive=as_text(value),
         units_per_row=units_per_row,
         folds=folds,
         neg=units_of[0],
@@ -185,8 +185,8 @@ def _positive(classes: list[Row], label: str, kind: str, positive: Any) -> Any:
         return next((value for value in values if value == 1), 1)
     if not isinstance(positive, str | numbers.Number | np.generic | datetime.date):
         raise InputError(f"must be a value of the label, got {type(positive).__name__}.", argument="positive")
-    named = _text(_converted(positive, kind))
-    found = [value for value in values if _text(value) == named]
+    named = as_text(_converted(positive, kind))
+    found = [value for value in values if as_text(value) == named]
     if not found and len(values) == 2:
         raise InputError(
             f"label {label!r} has the values {shown}, and none of them is {argument('positive', positive)}."
@@ -204,7 +204,7 @@ def _converted(positive: Any, kind: str) -> Any:
     return positive
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return a value of the label as text; 1, 1.0 and true are one."""
     if isinstance(value, bool | np.bool_ | numbers.Real) and value == value // 1:
         return str(int(value))  # type: ignore[arg-type]
@@ -249,13 +249,13 @@ def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
 
 def _assigned(number: str, folds: int, seed: int) -> str:
     """Return the fold of a row by its number: two rounds of a multiplicative generator with shifts between."""
-    mixed = f"(({number} + {1 + seed * 40692 % _PRIME}) % {_PRIME} * 48271 % {_PRIME})"
-    mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {_PRIME})"
+    mixed = f"(({number} + {1 + seed * 40692 % PRIME}) % {PRIME} * 48271 % {PRIME})"
+    mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {PRIME})"
     return f"xor({mixed}, {mixed} >> 13) % {folds}"
 
 
 def assigned(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
     """Return the folds of rows by their numbers: those that the query for them gives."""
-    mixed = (numbers + (1 + seed * 40692 % _PRIME)) % _PRIME * 48271 % _PRIME
-    mixed = (mixed ^ mixed >> 15) * 69621 % _PRIME
+    mixed = (numbers + (1 + seed * 40692 % PRIME)) % PRIME * 48271 % PRIME
+    mixed = (mixed ^ mixed >> 15) * 69621 % PRIME
     return ((mixed ^ mixed >> 13) % folds).astype(np.int32)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,8 @@ from vocabfold.codebook.index import Index
 from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.target import assigned
+from vocabfold.counts.units import ROWS, UNITS
+from vocabfold.encoding.order import InFolds, Labels, Sums, labels_of, mark, marked
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support.kernels import kernel
@@ -32,6 +35,7 @@ class FoldedIndex:
     folds: Ids
     ids_in_fold: Ids
     others: Ids  # the id of rare values in each fold, and last in none
+    counted: Sums | None = None  # what the rows sum to, if their order can be checked
 
     @property
     def nbytes(self) -> int:
@@ -47,9 +51,10 @@ class FoldedIndex:
         """Return the place of each value, or -1."""
         return self.places.find(values)
 
-    def resolve(self, places: Ids, folds: Ids) -> tuple[Ids, int]:
-        """Return the id of each place in a fold, or -1, and how many rows were not counted in their fold."""
-        return _resolve(places, folds, self.ids, self.starts, self.folds, self.ids_in_fold)
+    def resolve(self, places: Ids, rows: InFolds) -> tuple[Ids, int, Sums]:
+        """Return the id of each place in a fold, or -1, how many rows were not counted there, and sums."""
+        labels = rows.labels if self.counted is not None else rows.labels[:0]
+        return _resolve(places, rows.folds, labels, self.ids, self.starts, self.folds, self.ids_in_fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +64,7 @@ class FoldedStore:
     book: Codebook
     counts: Counts
     memory_limit: int | None
+    reading: Counts | None = None  # the counts of the rows that are given, if these can be checked
 
     def load(self, names: Iterable[str]) -> dict[str, FoldedIndex]:
         """Return the values of columns and their ids in memory."""
@@ -84,24 +90,32 @@ class FoldedStore:
         if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
             raise other_counts()
         elsewhere = ", ".join(f"b.{side} - f.{side} AS {side}" for side in names)
+        by_fold, rows = self._with_rows(engine, name, by_fold)
         rest = (
-            f"SELECT f.fold, {elsewhere} FROM ({by_fold}) f JOIN ({book}) b "
+            f"SELECT {', '.join(['f.fold', elsewhere, *rows])} FROM ({by_fold}) f JOIN ({book}) b "
             f"ON f.value IS NOT DISTINCT FROM b.value JOIN {shared} USING (id) "
             "ORDER BY f.value NULLS FIRST, f.fold"
         )
         folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        n_slots, marks = 0, [0] * len(rows)
         for batch in engine.stream(rest):
             folds.append(batch["fold"].to_numpy())
             ids_in_fold.append(ids_by_rate(column, {side: batch[side].to_numpy() for side in names}, self.book))
+            marks = [sum + marked(n_slots, batch[row].to_numpy()) for sum, row in zip(marks, rows, strict=True)]
+            n_slots += batch.num_rows
         rare = {side: np.zeros(self.counts.folds, np.int64) for side in names}
         if column.n_rare:
-            sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in names)
+            sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in (*names, *rows))
             of_rare = engine.run(
                 f"SELECT fold, {sums} FROM ({by_fold}) f ANTI JOIN ({book}) b "
                 "ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
             )
             for side, units in rare.items():
                 units[of_rare["fold"].to_numpy()] = of_rare[side].to_numpy()
+            for i, row in enumerate(rows):
+                in_fold = np.zeros(self.counts.folds, np.int64)
+                in_fold[of_rare["fold"].to_numpy()] = of_rare[row].to_numpy()
+                marks[i] += marked(n_slots, in_fold)
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),
@@ -109,7 +123,34 @@ class FoldedStore:
             np.concatenate(folds),
             np.concatenate(ids_in_fold),
             others(column, rare, self.book),
+            np.array([self._n_rows, marks], np.int64) if rows else None,
         )
+
+    def _with_rows(self, engine: Engine, name: str, by_fold: str) -> tuple[str, tuple[str, ...]]:
+        """Return the query for counts by fold beside those of the rows given, and the names of these."""
+        if self.reading is None:
+            return by_fold, ()
+        own = ", ".join(f"coalesce(o.{side}, 0) AS own_{side}" for side in self._sides)
+        alone = self.reading.sql(engine, name, by_fold=True)
+        joined = f"LEFT JOIN ({alone}) o ON f.value IS NOT DISTINCT FROM o.value AND f.fold = o.fold"
+        if len(self.counts.parts) == 1:
+            own, joined = own.replace("o.", "f."), ""
+        return f"SELECT f.*, {own} FROM ({by_fold}) f {joined}", tuple(f"own_{side}" for side in self._sides)
+
+    @property
+    def _sides(self) -> tuple[str, ...]:
+        """The sums that are rows."""
+        return ROWS if ROWS[0] in self.counts.sums else UNITS
+
+    @cached_property
+    def _n_rows(self) -> list[int]:
+        """The rows that are given, by label, as they were counted."""
+        assert self.reading is not None
+        sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in self._sides)
+        with Engine(self.memory_limit) as engine:
+            counted = self.reading.sql(engine, self.book.features[0], by_fold=True)
+            found = engine.run(f"SELECT {sums} FROM ({counted})")
+        return [found[side][0].as_py() for side in self._sides]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +181,37 @@ class Folds:
             raise other_counts()
         return cls(FoldedStore(book, counts, memory_limit), counts.fold_column if column is None else column)
 
-    def check(self, fingerprints: tuple[str, ...], place: str) -> None:
-        """Refuse rows whose folds do not follow from their numbers, as they were not counted as one input."""
-        if self.column is None and fingerprints not in self.store.counts.fingerprints:
+    def of_reading(self, fingerprints: tuple[str, ...], place: str) -> Folds:
+        """Return the folds of the rows of one reading, whose order will be checked, if they go by number.
+
+        Rows that were not counted as one input are refused, as their folds do not follow from their numbers.
+        """
+        if self.column is not None:
+            return self
+        counts = self.store.counts
+        if fingerprints not in counts.fingerprints:
             raise InputError(
                 f"{place} was not counted as one input, and rows were assigned to folds by their number: give "
                 "the rows as they were counted, each day or shard separately, or count them with a "
                 f"{argument('fold_column')}."
             )
+        return replace(self, store=replace(self.store, reading=counts.reading(fingerprints)))
 
-    def of_rows(self, first: int, n_rows: int, column: pa.Array | None) -> Ids:
-        """Return the folds of rows, which begin at a number, or from a column."""
+    @property
+    def label(self) -> str | None:
+        """The column of the label, if it helps to check the order of the rows."""
+        return None if self.store.reading is None else self.store.counts.label
+
+    def of_rows(
+        self, first: int, n_rows: int, column: pa.Array | None, label: pa.Array | pa.ChunkedArray | None
+    ) -> InFolds:
+        """Return the folds of rows, which begin at a number, or from a column; the label may be lacking."""
         counts = self.store.counts
         if self.column is None:
-            return assigned(np.arange(first, first + n_rows), counts.folds, counts.fold_seed)
+            folds = assigned(np.arange(first, first + n_rows), counts.folds, counts.fold_seed)
+            if self.store.reading is None:
+                return InFolds(folds)
+            return InFolds(folds, labels_of(label, n_rows, counts.positive))
         assert column is not None
         try:
             folds = np.asarray(column.cast(pa.int64()).fill_null(-1))
@@ -167,7 +225,7 @@ class Folds:
                 f"were counted, got {folds.max():,}.",
                 argument="fold_column",
             )
-        return np.asarray(np.maximum(folds, -1), np.int32)  # a row without a fold was not counted
+        return InFolds(np.asarray(np.maximum(folds, -1), np.int32))  # a row without a fold was not counted
 
 
 def one_fold() -> InputError:
@@ -178,19 +236,28 @@ def one_fold() -> InputError:
 
 
 @kernel
-def _resolve(places: Ids, folds: Ids, ids: Ids, starts: Units, row_folds: Ids, row_ids: Ids) -> tuple[Ids, int]:
-    """Return the id of each place: that of its fold, if the value has rows there; and how often it has none."""
+def _resolve(
+    places: Ids, folds: Ids, labels: Labels, ids: Ids, starts: Units, row_folds: Ids, row_ids: Ids
+) -> tuple[Ids, int, Sums]:
+    """Return the id of each place: that of its fold, if it has rows there; how often not; and sums."""
     found = np.empty(places.size, np.int32)
+    sums = np.zeros((2, 3), np.int64)
     n_strange = 0
     for i in range(places.size):
         place = places[i]
         found[i] = ids[place] if place >= 0 else -1
+        slot = row_folds.size + folds[i] if place < 0 else -1  # rare values have one in each fold, last of all
         if place >= 0:
             is_strange = starts[place] < starts[place + 1]
             for j in range(starts[place], starts[place + 1]):
                 if row_folds[j] == folds[i]:
                     found[i] = row_ids[j]
+                    slot = j
                     is_strange = False
                     break
             n_strange += is_strange
-    return found, n_strange
+        if labels.size:
+            sums[0, labels[i]] += 1
+            if slot >= 0:
+                sums[1, labels[i]] += mark(slot)
+    return found, n_strange, sums

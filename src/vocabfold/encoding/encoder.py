@@ -17,6 +17,7 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.stores import Store
 from vocabfold.encoding.crossfit import FoldedIndex, FoldedStore
+from vocabfold.encoding.order import InFolds, Seen
 from vocabfold.errors import InputError
 from vocabfold.io.engines.kinds import as_kind, is_comparable, kind_of
 from vocabfold.support.progress import track
@@ -37,29 +38,26 @@ class Encoder:
     indexes: Mapping[str, AnyIndex]
     offsets: Mapping[str, int]  # what is added to the ids
     unseen: dict[str, int] = field(default_factory=dict)  # values that were not in the codebook
-    strange: dict[str, int] = field(default_factory=dict)  # rows that were not counted in their fold
+    seen: Seen = field(default_factory=Seen)
     _lock: Lock = field(default_factory=Lock)
 
-    def ids(self, name: str, values: pa.Array, folds: Ids | None = None) -> Ids:
+    def ids(self, name: str, values: pa.Array, rows: InFolds | None = None) -> Ids:
         """Return the ids of values of a column, whose kind was checked before, in the folds of their rows."""
         ids = self._find(name, values)
         index = self.indexes[name]
         if isinstance(index, FoldedIndex):
-            assert folds is not None
-            ids, n_strange = index.resolve(ids, folds)
-            self._add(self.strange, name, n_strange)
+            assert rows is not None
+            ids, n_uncounted, sums = index.resolve(ids, rows)
+            self.seen.add(name, n_uncounted, sums, index.counted)
         n_unseen = int((ids < 0).sum())
         if n_unseen:
-            self._add(self.unseen, name, n_unseen)
+            with self._lock:  # several threads look values of one column up
+                self.unseen[name] = self.unseen.get(name, 0) + n_unseen
             is_unseen = ids < 0
             ids = self.book.resolved(name, ids, values)
             if isinstance(index, FoldedIndex):
-                ids[is_unseen] = index.others[folds[is_unseen]]  # type: ignore[index]
+                ids[is_unseen] = index.others[rows.folds[is_unseen]]  # type: ignore[union-attr]
         return ids + np.int32(self.offsets[name]) if self.offsets[name] else ids
-
-    def _add(self, sums: dict[str, int], name: str, n: int) -> None:
-        with self._lock:  # several threads look values of one column up
-            sums[name] = sums.get(name, 0) + n
 
     def _find(self, name: str, values: pa.Array) -> Ids:
         if pa.types.is_dictionary(values.type):
@@ -83,12 +81,12 @@ def fill(kept: dict[str, Any], store: AnyStore, names: Sequence[str]) -> None:
         kept.update(store.load(track(missing, "loading the codebook")))
 
 
-def encode(encoder: Encoder, table: pa.Table, folds: Ids | None = None) -> dict[str, Ids]:
-    """Return the ids of a table's rows, whose kinds were checked before; `folds` has the fold of each row."""
+def encode(encoder: Encoder, table: pa.Table, rows: InFolds | None = None) -> dict[str, Ids]:
+    """Return the ids of a table's rows, whose kinds were checked before; `rows` has the fold of each."""
     names = encoder.book.features  # in this order, and not as they happened to be loaded
     for name in names:
         encoder.indexes[name].prepare(table.num_rows)
-    pieces = [(name, *piece) for name in names for piece in _pieces(table[name], folds)]
+    pieces = [(name, *piece) for name in names for piece in _pieces(table[name], rows)]
     if len(pieces) > len(names):
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             found = list(threads.map(lambda piece: encoder.ids(*piece), pieces))
@@ -100,14 +98,14 @@ def encode(encoder: Encoder, table: pa.Table, folds: Ids | None = None) -> dict[
     return {name: np.concatenate(parts) for name, parts in ids.items()}
 
 
-def _pieces(column: pa.ChunkedArray, folds: Ids | None) -> Iterator[tuple[pa.Array, Ids | None]]:
+def _pieces(column: pa.ChunkedArray, rows: InFolds | None) -> Iterator[tuple[pa.Array, InFolds | None]]:
     """Cut a column for several threads; a dictionary stays whole, as each of its words is looked up once."""
     row = 0
     for chunk in column.chunks:
         size = max(len(chunk), 1) if pa.types.is_dictionary(chunk.type) else _PIECE
         for start in range(0, len(chunk), size):
             piece = chunk.slice(start, size)
-            yield piece, None if folds is None else folds[row : row + len(piece)]
+            yield piece, rows and rows.part(row, len(piece))
             row += len(piece)
 
 

@@ -8,10 +8,11 @@ temporary files.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ import pyarrow as pa
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import Encoder, Ids, check_kinds, check_values, loaded
+from vocabfold.encoding.order import InFolds, Seen
 from vocabfold.encoding.plan import Plan
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
@@ -65,18 +67,17 @@ def encode_files(
     jobs = destinations.jobs(data, out, preset)
     for _, target in jobs:
         writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
-    unseen, strange = dict.fromkeys(plan.book.features, 0), dict.fromkeys(plan.book.features, 0)
-    needed = [*plan.book.features, *plan.beside]
+    unseen, seen = dict.fromkeys(plan.book.features, 0), Seen()
     with Engine(limit) as engine:
         _check_room(plan.book, engine)
         whole = source(engine, data, preset)
-        checks.known("column", needed, whole.names, whole.place)
-        plan.check_rows(whole.fingerprints(plan.book.features), whole.name)
+        checks.known("column", plan.needed, whole.names, whole.place)
+        plan = plan.of_rows(whole.fingerprints(plan.book.features), whole.name)
         # All files are looked at before one is written, but for text, which has to be read for that.
         opened: list[tuple[Source, Stream | None]] = []
         for given, target in jobs:
             found = whole if given is data else source(engine, given, preset)
-            checks.known("column", needed, found.names, found.place)
+            checks.known("column", plan.needed, found.names, found.place)
             opened.append((found, None if found.is_text else _open(plan, found, target)))
         n_rows = 0
         for (found, stream), (_, target) in zip(opened, jobs, strict=True):
@@ -85,9 +86,22 @@ def encode_files(
                 for _ in track([""], f"reading {found.name}", engine.progress):
                     stream = _open(plan, found, target)
             assert stream is not None
-            n_rows += _write(engine, plan, stream, n_rows, target, found.name, unseen, strange)
-    plan.check_folds(strange, n_rows, whole.name)
+            check = None
+            if target == jobs[-1][1]:
+                check = partial(_check_order, plan, seen, whole.name, [path for _, path in jobs[:-1]])
+            n_rows = _write(engine, plan, stream, n_rows, target, found.name, unseen, seen, check)
+    plan.check_folds(seen, n_rows, whole.name)
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
+
+
+def _check_order(plan: Plan, seen: Seen, place: str, written: Sequence[Path], n_rows: int) -> None:
+    """Refuse rows in another order before the last file is in its place, and leave none of the others there."""
+    try:
+        plan.check_order(seen, n_rows, place)
+    except InputError:
+        for path in written:
+            path.unlink()
+        raise
 
 
 def _check_room(book: Codebook, engine: Engine) -> None:
@@ -116,17 +130,22 @@ class Watched:
 
     def read(
         self, names: Sequence[str], dictionaries: Collection[str]
-    ) -> Iterator[tuple[pa.RecordBatch, Ids | None]]:
+    ) -> Iterator[tuple[pa.RecordBatch, InFolds | None]]:
         """Yield the rows, and the fold of each, if that is needed."""
-        by = self._folds.column if self._folds else None
-        wanted = names if by is None or by in names else [*names, by]
-        for batch in self._stream.read(wanted, dictionaries):
-            folds = None
+        by, label_name = (self._folds.column, self._folds.label) if self._folds else (None, None)
+        beside = [name for name in (by, label_name) if name is not None and name in self._stream.schema.names]
+        for batch in self._stream.read(list(dict.fromkeys([*names, *beside])), dictionaries):
+            rows = None
             if self._folds:
-                column = batch.column(by) if by is not None else None
-                folds = self._folds.of_rows(self._first + self.n_rows, batch.num_rows, column)
+                column, label = (batch.column(name) if name in beside else None for name in (by, label_name))
+                rows = self._folds.of_rows(self.end, batch.num_rows, column, label)
             self.n_rows += batch.num_rows
-            yield batch, folds
+            yield batch, rows
+
+    @property
+    def end(self) -> int:
+        """The number of the next row."""
+        return self._first + self.n_rows
 
     def fraction(self) -> float:
         """Return how much has been read, 0 to 1; 0 if that is unknown."""
@@ -137,7 +156,7 @@ def _open(plan: Plan, found: Source, target: Path) -> Stream:
     """Return the rows of a file, after checking that they can be looked up and written."""
     is_csv = writing.format_of(target) != files.PARQUET
     kinds = {name: column.kind for name, column in plan.book.columns.items()}
-    stream = found.stream([*plan.book.features, *plan.beside] if plan.only_ids else None, kinds, is_csv)
+    stream = found.stream(plan.used(found.names) if plan.only_ids else None, kinds, is_csv)
     check_values(plan.book, stream.schema, found.name)
     check_kinds(plan.book, stream.schema, found.name)
     if is_csv:
@@ -153,11 +172,14 @@ def _write(
     target: Path,
     name: str,
     unseen: dict[str, int],
-    strange: dict[str, int],
+    seen: Seen,
+    check: Callable[[int], None] | None,
 ) -> int:
-    """Write a file, whose first row has a number among all, and return its rows."""
+    """Write a file, whose first row has a number among all, and return that of the next.
+
+    The check, which gets that number, comes before the file is in its place.
+    """
     aside: dict[str, Path] = {}
-    n_rows = 0
     room = max(engine.memory_limit * _LEAST_SHARE, (engine.memory_limit - _OWN_MEMORY) * _KEPT_SHARE)
     for indexes, is_last in loaded(plan.book.features, plan.load, room):
         if len(indexes) == len(plan.book.features):
@@ -169,17 +191,17 @@ def _write(
             n_wanted = [stream.n_rows or streams.BATCH_ROWS] * len(indexes)
             list(threads.map(lambda index, n: index.prepare(n), indexes.values(), n_wanted))
         watched = Watched(stream, first, plan.folds)
-        encoder = Encoder(plan.book, indexes, plan.offsets, unseen, strange)
+        encoder = Encoder(plan.book, indexes, plan.offsets, unseen, seen)
         for _ in track([""], f"transforming {name}", watched.fraction):
             if is_last:
                 schema = plan.schema(stream.schema)
-                batches = _ahead(_finished(schema, watched, encoder, aside))
+                batches = _ahead(_checked(_finished(schema, watched, encoder, aside), watched, check))
                 writing.write(engine, target, schema, batches, overwrite=plan.overwrite)
             else:
                 aside |= _put_aside(engine.folder, watched, encoder)
-        n_rows = watched.n_rows
+        end = watched.end
         del indexes, encoder  # before the next ones are loaded
-    return n_rows
+    return end
 
 
 def _encoded(
@@ -188,9 +210,9 @@ def _encoded(
     """Yield batches with the carried columns and those of the encoder, and the ids of these."""
     names = list(encoder.indexes)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for batch, folds in stream.read([*carried, *names], names):
+        for batch, rows in stream.read([*carried, *names], names):
             columns = [batch.column(name) for name in names]
-            ids = threads.map(encoder.ids, names, columns, [folds] * len(names))
+            ids = threads.map(encoder.ids, names, columns, [rows] * len(names))
             yield batch, dict(zip(names, ids, strict=True))
 
 
@@ -221,6 +243,15 @@ def _finished(
                 for field in schema
             ]
             yield pa.record_batch(columns, schema=schema)
+
+
+def _checked(
+    batches: Iterator[pa.RecordBatch], stream: Watched, check: Callable[[int], None] | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and check their rows when all have been read."""
+    yield from batches
+    if check:
+        check(stream.end)
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:

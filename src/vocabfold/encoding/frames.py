@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import Encoder, Ids, check_kinds, encode, fill
+from vocabfold.encoding.order import InFolds, Seen
 from vocabfold.encoding.plan import Plan
 from vocabfold.errors import InputError
 from vocabfold.io.rows import destinations, fingerprints, frames
@@ -35,26 +35,37 @@ def encode_frame(plan: Plan, data: Any) -> Any:
         known = fingerprints.of_frame(data, book.features)
     else:
         known = fingerprints.of_frame_like(chain(*book.fingerprints), data, book.features)
-    plan.check_rows(known, place)
-    folds = _folds_of(plan.folds, data, table.num_rows) if plan.folds else None
-    ids, strange = encode_table(plan, table, folds)
-    plan.check_folds(strange, table.num_rows, place)
+    plan = plan.of_rows(known, place)
+    rows = _folds_of(plan.folds, data, table.num_rows) if plan.folds else None
+    ids, seen = encode_table(plan, table, rows)
+    plan.check_order(seen, table.num_rows, place)
+    plan.check_folds(seen, table.num_rows, place)
     return frames.replaced(data, ids, plan.only_ids)
 
 
-def encode_table(plan: Plan, table: pa.Table, folds: Ids | None) -> tuple[dict[str, Ids], Mapping[str, int]]:
-    """Return the ids of a table's rows, whose kinds were checked, and how many were not counted in their fold.
+def encode_table(plan: Plan, table: pa.Table, rows: InFolds | None) -> tuple[dict[str, Ids], Seen]:
+    """Return the ids of a table's rows, whose kinds were checked, and what was seen of the rows.
 
-    `folds` has the fold of each row, if the ids are to be those out of fold.
+    `rows` has the fold of each row, if the ids are to be those out of fold.
     """
     fill(plan.kept, plan.store, plan.book.features)
     encoder = Encoder(plan.book, plan.kept, plan.offsets)
-    return encode(encoder, table, folds), encoder.strange
+    return encode(encoder, table, rows), encoder.seen
 
 
-def _folds_of(folds: Folds, data: Any, n_rows: int) -> Ids:
+def _folds_of(folds: Folds, data: Any, n_rows: int) -> InFolds:
     """Return the fold of each row of a frame."""
     if folds.column is None:
-        return folds.of_rows(0, n_rows, None)
+        return folds.of_rows(0, n_rows, None, _label_of(folds, data))
     checks.known("column", [folds.column], frames.names(data), frames.described(data))
-    return folds.of_rows(0, n_rows, frames.to_arrow(data, [folds.column]).column(0).combine_chunks())
+    return folds.of_rows(0, n_rows, frames.to_arrow(data, [folds.column]).column(0).combine_chunks(), None)
+
+
+def _label_of(folds: Folds, data: Any) -> pa.ChunkedArray | None:
+    """Return the label of each row of a frame, if it has it once, and Arrow can hold it."""
+    if folds.label is None or list(frames.names(data)).count(folds.label) != 1:
+        return None
+    try:
+        return frames.to_arrow(data, [folds.label]).column(0)
+    except InputError:
+        return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,11 +14,12 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.settings import BLIND
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import DIGEST, AnyIndex, AnyStore, offsets
+from vocabfold.encoding.order import Seen
 from vocabfold.errors import VocabfoldWarning, either
 from vocabfold.io.rows import frames, writing
 
 OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
-_MANY_STRANGE = 0.05  # of the rows, that were not counted in their fold
+_MANY_UNCOUNTED = 0.05  # of the rows, in their fold
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,16 @@ class Plan:
         return self.folds.column if self.folds else None
 
     @property
-    def beside(self) -> list[str]:
-        """What is needed of the rows beside the columns that are looked up."""
+    def needed(self) -> list[str]:
+        """The columns without which rows cannot be encoded."""
         name = self.fold_column
-        return [] if name is None or name in self.book.columns else [name]
+        beside = [] if name is None or name in self.book.columns else [name]
+        return [*self.book.features, *beside]
+
+    def used(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that are looked at, of those that rows have."""
+        label = self.folds.label if self.folds else None
+        return [*self.needed, *([label] if label in names else [])]  # type: ignore[list-item]
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the columns of the result, with the digest of the codebook in their metadata."""
@@ -85,15 +92,15 @@ class Plan:
         ]
         return pa.schema(fields, frames.metadata_of_ids(given.metadata, self.book.columns) | about)
 
-    def check_rows(self, known: tuple[str, ...], place: str) -> None:
-        """Warn of rows that the codebook was fitted on; or refuse those with other folds."""
+    def of_rows(self, known: tuple[str, ...], place: str) -> Plan:
+        """Return the plan for rows; warn of those that the codebook was fitted on, or refuse other folds."""
         training = either(
             "fit_transform, or transform(..., counts=) with counts by fold,",
             "'vocabfold fit --train-out', or 'vocabfold transform --counts' with counts by fold,",
         )
         if self.folds:
-            self.folds.check(known, place)
-        elif self.book.settings["method"] not in BLIND and self.book.knows(known):
+            return self if self.is_counted else replace(self, folds=self.folds.of_reading(known, place))
+        if self.book.settings["method"] not in BLIND and self.book.knows(known):
             warnings.warn(
                 VocabfoldWarning(
                     f"{place} looks like the training data: {either('transform()', 'transform')} leaks its "
@@ -101,21 +108,23 @@ class Plan:
                 ),
                 stacklevel=5,
             )
+        return self
 
-    def check_folds(self, strange: Mapping[str, int], n_rows: int, place: str) -> None:
-        """Warn if many rows have values that were not counted in the fold that a column gives them.
+    def check_order(self, seen: Seen, n_rows: int, place: str) -> None:
+        """Refuse rows that are not in the order in which they were counted, if their folds go by number."""
+        if self.folds and self.folds.column is None and not self.is_counted:
+            seen.check(n_rows, self.folds.store.counts.skipped, place)
+
+    def check_folds(self, seen: Seen, n_rows: int, place: str) -> None:
+        """Warn if many rows have values that were not counted in their fold.
 
         A few may: rows without a label, or of weight 0, are not counted.
         """
-        name = max(strange, key=lambda name: strange[name], default="")
-        if (
-            self.fold_column is not None
-            and not self.is_counted
-            and strange.get(name, 0) > _MANY_STRANGE * n_rows
-        ):
+        name, n_uncounted = seen.most_uncounted()
+        if self.folds and not self.is_counted and n_uncounted > _MANY_UNCOUNTED * n_rows:
             warnings.warn(
                 VocabfoldWarning(
-                    f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
+                    f"{n_uncounted:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
                     "was not counted in their fold. Unless these rows have no label or no weight, the rows "
                     "or their folds are not those that were counted, and the ids leak labels: give the rows "
                     "and folds as they were counted."

@@ -37,7 +37,7 @@ def encode_spark_frame(plan: Plan, frame: Frame) -> Frame:
     """Return a frame with ids in the place of the values; nothing runs until its rows are asked for."""
     spark.session_of(frame)
     if plan.folds is None:
-        plan.check_rows((spark.fingerprint(frame),), spark.NAME)
+        plan.of_rows((spark.fingerprint(frame),), spark.NAME)
     elif plan.fold_column is None:
         raise InputError(
             "rows of a Spark frame have no numbers, by which rows were assigned to folds when they were "

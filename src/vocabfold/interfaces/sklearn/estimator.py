@@ -26,6 +26,7 @@ from vocabfold.counts.counts import Counts
 from vocabfold.encoding.crossfit import FoldedStore, Folds
 from vocabfold.encoding.encoder import Ids, check_kinds, offsets
 from vocabfold.encoding.frames import encode_table
+from vocabfold.encoding.order import InFolds
 from vocabfold.encoding.plan import Plan
 from vocabfold.errors import InputError, VocabfoldWarning
 from vocabfold.fitting.fitting import fit_counts
@@ -366,7 +367,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     def _encoded(self, table: pa.Table, folds: Folds | None = None, of_rows: Ids | None = None) -> Ids:
         """Return the ids of rows as one array; out of fold, if their folds are given."""
         plan = Plan.of(self.codebook_, offset_ids=self.offset_ids, folds=folds, is_counted=True)
-        ids, _ = encode_table(plan, table, of_rows)
+        ids, _ = encode_table(plan, table, None if of_rows is None else InFolds(of_rows))
         return np.column_stack(list(ids.values()))
 
     def _given(self) -> FitSettings:

@@ -1,0 +1,130 @@
+"""Rows whose folds go by their number -> whether they are in the order in which they were counted.
+
+Another order does no harm if the rows by value, label and fold are as many as were counted: the counts are then
+those of this order too. So nothing is kept of the order itself. Each value with a shared id has a mark in each
+fold, a number that looks random. The marks of all rows with a label are summed up, and the sum is compared with
+the one that follows from the counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vocabfold.counts.target import PRIME, as_text
+from vocabfold.errors import InputError, argument
+from vocabfold.support.kernels import inlined, kernel
+
+Ids = NDArray[np.int32]
+Labels = NDArray[np.int8]
+Sums = NDArray[np.int64]  # of rows, and of their marks, by label
+
+_MISSING = 2  # beside 0 and 1: the row has no label, or none is given
+
+
+@dataclass(frozen=True)
+class InFolds:
+    """The folds of rows, and their labels, if the order of the rows is to be checked."""
+
+    folds: Ids
+    labels: Labels = field(default_factory=lambda: np.empty(0, np.int8))
+
+    def part(self, start: int, n_rows: int) -> InFolds:
+        """Return those of some of the rows."""
+        return InFolds(self.folds[start : start + n_rows], self.labels[start : start + n_rows])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of the rows while they were encoded, of each column."""
+
+    uncounted: dict[str, int] = field(default_factory=dict)  # rows whose value was not counted in their fold
+    sums: dict[str, Sums] = field(default_factory=dict)
+    counted: dict[str, Sums] = field(default_factory=dict)  # what the sums were when the rows were counted
+    _lock: Lock = field(default_factory=Lock)
+
+    def add(self, name: str, n_uncounted: int, sums: Sums, counted: Sums | None) -> None:
+        """Add what was seen of some rows; several threads look values of one column up."""
+        with self._lock:
+            self.uncounted[name] = self.uncounted.get(name, 0) + n_uncounted
+            if counted is not None:
+                self.sums[name] = self.sums[name] + sums if name in self.sums else sums
+                self.counted[name] = counted
+
+    def most_uncounted(self) -> tuple[str, int]:
+        """Return the column with most rows whose value was not counted in their fold, and their number."""
+        return max(self.uncounted.items(), key=lambda item: item[1], default=("", 0))
+
+    def check(self, n_rows: int, skipped: int | None, place: str) -> None:
+        """Refuse rows in another order; `skipped` is how many rows were not counted, if that is known."""
+        counted = next(iter(self.counted.values()), None)
+        allowed = skipped if counted is None else n_rows - int(counted[0].sum())
+        name, n_uncounted = self.most_uncounted()
+        if allowed is not None and n_uncounted > allowed:
+            raise _other_order(
+                place,
+                f"{n_uncounted:,} of {n_rows:,} rows have a value in column {name!r} that was not counted in "
+                "their fold",
+            )
+        for name, sums in self.sums.items():
+            if not _is_counted(sums, self.counted[name]):
+                raise _other_order(place, f"in column {name!r}, some value has other rows in some fold")
+
+
+def _is_counted(seen: Sums, counted: Sums) -> bool:
+    """Tell whether values have the rows in each fold that were counted there, as far as that can be told."""
+    if (seen[0, :2] == counted[0]).all():  # then rows without a label are those that were left out
+        return bool((seen[1, :2] == counted[1]).all())
+    if seen[0].sum() == counted[0].sum():  # all were counted; labels are not given, or spelled apart
+        return bool(seen[1].sum() == counted[1].sum())
+    return True  # nobody knows which rows were left out
+
+
+def _other_order(place: str, proof: str) -> InputError:
+    return InputError(
+        f"{place} does not have its rows in the order in which they were counted: {proof}. Rows were "
+        "assigned to folds by their number, so the ids would leak labels: give the rows in the order in which "
+        f"they were counted, or count them with a {argument('fold_column')}."
+    )
+
+
+def labels_of(column: pa.Array | pa.ChunkedArray | None, n_rows: int, positive: str) -> Labels:
+    """Return 1 for each row with the positive label, 0 for those with another, and 2 for those without."""
+    if column is None:
+        return np.full(n_rows, _MISSING, np.int8)
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return np.concatenate([np.empty(0, np.int8), *(_labels(chunk, positive) for chunk in chunks)])
+
+
+def _labels(column: pa.Array, positive: str) -> Labels:
+    try:
+        words = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    except pa.ArrowException:  # lists and the like, which are no labels
+        return labels_of(None, len(column), positive)
+    found = words.dictionary.to_pylist()
+    codes = [
+        _MISSING if word is None or word != word else int(as_text(word) == positive) for word in [*found, None]
+    ]
+    places = np.asarray(words.indices.cast(pa.int64()).fill_null(len(found)))
+    return np.take(np.array(codes, np.int8), places)
+
+
+@inlined
+def mark(slot: int) -> int:
+    """Return a number that looks random: two rounds of a multiplicative generator with shifts between."""
+    mixed = (slot + 1) % PRIME * 48271 % PRIME
+    mixed = (mixed ^ mixed >> 15) * 69621 % PRIME
+    return mixed ^ mixed >> 13
+
+
+@kernel
+def marked(first: int, rows: NDArray[np.int64]) -> int:
+    """Return the sum of the marks of rows, given how many are in each slot from the first on."""
+    total = 0
+    for i in range(rows.size):
+        total += rows[i] * mark(first + i)
+    return total
