@@ -21,7 +21,14 @@ if _typing.TYPE_CHECKING:
     from vocabfold.counts.saved import load_counts
     from vocabfold.encoding.files import Transformed
     from vocabfold.encoding.fit_transform import fit_transform
-    from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError, VocabfoldWarning
+    from vocabfold.errors import (
+        AdviceWarning,
+        CodebookError,
+        InputError,
+        MissingDependency,
+        VocabfoldError,
+        VocabfoldWarning,
+    )
     from vocabfold.evaluation.comparison import compare
     from vocabfold.fitting.fitting import fit
     from vocabfold.folding.api import curve, fold, fold_table
@@ -30,6 +37,7 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 __all__ = [
+    "AdviceWarning",
     "Codebook",
     "CodebookError",
     "Counts",
@@ -53,6 +61,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AdviceWarning": "errors",
     "Codebook": "codebook.codebook",
     "CodebookError": "errors",
     "Counts": "counts.counts",

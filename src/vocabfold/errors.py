@@ -7,6 +7,7 @@ VocabfoldError
 └── MissingDependency (also an ImportError): an optional package is not installed
 
 VocabfoldWarning (a UserWarning): the input can be used, but a result may be misread
+└── AdviceWarning: a column or an option is worth a look before a model is trained
 
 A message names the arguments that it is about. Python writes `overwrite=True` where the command line writes
 `--force`, so `argument` puts both spellings into the message, and whoever shows it takes one of them.
@@ -99,6 +100,10 @@ class VocabfoldWarning(UserWarning):
     def said(self, spelled: Callable[[str], str]) -> str:
         """Return the message, spelled by `in_python` or `in_shell`."""
         return spelled(self.marked)
+
+
+class AdviceWarning(VocabfoldWarning):
+    """A column or an option worth a look before a model is trained; the result is right as it is."""
 
 
 class WrongType(InputError, TypeError):

@@ -13,11 +13,12 @@ from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import whole
 from vocabfold.errors import InputError, argument
+from vocabfold.fitting.advice import advice
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
-from vocabfold.support import checks
+from vocabfold.support import checks, notes
 
 _STORES: Mapping[str, Callable[..., FittedStore | SparkStore]] = {DUCKDB: FittedStore, SPARK: SparkStore}
 
@@ -120,7 +121,7 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None
-    return Codebook(
+    book = Codebook(
         columns=columns,
         gap=None if is_model else solved.gap,
         bound=None if is_model else solved.kept + solved.gap,
@@ -138,6 +139,12 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         memory_limit=counts.memory_limit,
         left_out=counts.left_out,
     )
+    dedicated = {
+        name: of_column.of_values["value"] for name, of_column in built.items() if not of_column.buckets
+    }
+    for line in advice(book, dedicated):
+        notes.warn(line, 3)
+    return book
 
 
 def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.counts.counts import Counts
 from vocabfold.errors import InputError, printable
+from vocabfold.fitting.advice import cannot_be_spent
 from vocabfold.folding.printing import share_kept, shown_gap
 from vocabfold.io.engines.kinds import KINDS, from_text
 from vocabfold.support.checks import number
@@ -139,8 +140,8 @@ def _times_optimum(found: Codebook) -> str:
 
 
 def _unused(found: Codebook) -> str:
-    """Say why ids are unused."""
-    if found.size >= found.budget:
+    """Say why ids are unused, if no warning did."""
+    if found.size >= found.budget or cannot_be_spent(found):
         return ""
     if found.settings["aim"] == "information":
         is_best = found.settings["method"] in ("exact", "dynamic") or shown_gap(found) == "0"
