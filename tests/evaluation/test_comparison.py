@@ -179,9 +179,9 @@ def test_what_a_method_warns_of_is_in_its_note():
 
 def test_what_other_threads_warn_of_meanwhile_is_no_note():
     with notes.taking() as taken, ThreadPoolExecutor(1) as pool:
-        notes.warn("mine", 1)
+        notes.warn("mine")
         with pytest.warns(UserWarning, match="^theirs$"):
-            pool.submit(notes.warn, "theirs", 1).result()
+            pool.submit(notes.warn, "theirs").result()
     assert taken == ["mine"]
 
 
