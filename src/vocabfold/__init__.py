@@ -21,7 +21,14 @@ if _typing.TYPE_CHECKING:
     from vocabfold.counts.saved import load_counts
     from vocabfold.encoding.files import Transformed
     from vocabfold.encoding.fit_transform import fit_transform
-    from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError, VocabfoldWarning
+    from vocabfold.errors import (
+        CodebookError,
+        InputError,
+        MissingDependency,
+        VocabfoldError,
+        VocabfoldWarning,
+        WrongType,
+    )
     from vocabfold.evaluation.comparison import compare
     from vocabfold.fitting.fitting import fit
     from vocabfold.folding.api import curve, fold, fold_table
@@ -41,6 +48,7 @@ __all__ = [
     "VocabfoldError",
     "VocabfoldWarning",
     "VocabularyCompressor",
+    "WrongType",
     "compare",
     "count",
     "curve",
@@ -64,6 +72,7 @@ _MODULES = {
     "VocabfoldError": "errors",
     "VocabfoldWarning": "errors",
     "VocabularyCompressor": "interfaces.sklearn.estimator",
+    "WrongType": "errors",
     "compare": "evaluation.comparison",
     "count": "counts.counting",
     "curve": "folding.api",

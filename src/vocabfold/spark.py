@@ -39,7 +39,7 @@ try:
     )
     from pyspark.sql import DataFrame
 except ImportError as missing:
-    raise MissingDependency("vocabfold.spark needs pyspark: pip install 'vocabfold[spark]'.") from missing
+    raise MissingDependency.of("vocabfold.spark", "pyspark", "spark") from missing
 
 _CODEBOOK = "codebook"  # the folder in that of a saved model
 

@@ -14,7 +14,8 @@ OLD = Path(__file__).parents[1] / "data" / "format-1" / "counts-weighted"
 
 
 def transform(tmp_path):
-    return lambda book=vf.fit(vf.count(ROWS, "click"), budget=9): book.transform(ROWS)
+    book = vf.fit(vf.count(ROWS, "click"), budget=9)
+    return lambda: book.transform(ROWS)
 
 
 def transform_files(tmp_path):
