@@ -28,6 +28,10 @@ if _typing.TYPE_CHECKING:
         MissingDependency,
         VocabfoldError,
         VocabfoldWarning,
+<<<<<<< HEAD
+=======
+        WrongType,
+>>>>>>> small
     )
     from vocabfold.evaluation.comparison import compare
     from vocabfold.fitting.fitting import fit
@@ -49,6 +53,7 @@ __all__ = [
     "VocabfoldError",
     "VocabfoldWarning",
     "VocabularyCompressor",
+    "WrongType",
     "compare",
     "count",
     "curve",
@@ -73,6 +78,7 @@ _MODULES = {
     "VocabfoldError": "errors",
     "VocabfoldWarning": "errors",
     "VocabularyCompressor": "interfaces.sklearn.estimator",
+    "WrongType": "errors",
     "compare": "evaluation.comparison",
     "count": "counts.counting",
     "curve": "folding.api",

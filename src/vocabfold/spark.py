@@ -6,7 +6,6 @@ stages that are fitted, saved and loaded together.
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ from vocabfold.counts.counts import Counts
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.plan import Plan
 from vocabfold.encoding.spark import encode_plainly
-from vocabfold.errors import InputError, MissingDependency, VocabfoldWarning
+from vocabfold.errors import InputError, MissingDependency
 from vocabfold.fitting.fitting import fit_counts
 from vocabfold.io.engines.spark import NAME, fingerprint, numbered, session_of
-from vocabfold.support import checks
+from vocabfold.support import checks, notes
 
 try:
     from pyspark import keyword_only
@@ -40,7 +39,7 @@ try:
     )
     from pyspark.sql import DataFrame
 except ImportError as missing:
-    raise MissingDependency("vocabfold.spark needs pyspark: pip install 'vocabfold[spark]'.") from missing
+    raise MissingDependency.of("vocabfold.spark", "pyspark", "spark") from missing
 
 _CODEBOOK = "codebook"  # the folder in that of a saved model
 
@@ -226,12 +225,9 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         session_of(dataset)
         is_fitted = self.codebook.knows((fingerprint(dataset),))
         if is_fitted and self._counts is None and self.codebook.settings["method"] not in BLIND:
-            warnings.warn(
-                VocabfoldWarning(
-                    "the frame is the one that the stage was fitted on: transform() leaks its labels through "
-                    "infrequent values. Set foldCol, or fit on older rows."
-                ),
-                stacklevel=3,
+            notes.warn(
+                "the frame is the one that the stage was fitted on: transform() leaks its labels through "
+                "infrequent values. Set foldCol, or fit on older rows."
             )
         return self._encoded(dataset, self._counts if is_fitted else None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,9 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.settings import BLIND
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import DIGEST, AnyIndex, AnyStore, offsets
-from vocabfold.errors import VocabfoldWarning, either
+from vocabfold.errors import either
 from vocabfold.io.rows import frames, writing
+from vocabfold.support import notes
 
 OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
 _MANY_STRANGE = 0.05  # of the rows, that were not counted in their fold
@@ -94,12 +94,9 @@ class Plan:
         if self.folds:
             self.folds.check(known, place)
         elif self.book.settings["method"] not in BLIND and self.book.knows(known):
-            warnings.warn(
-                VocabfoldWarning(
-                    f"{place} looks like the training data: {either('transform()', 'transform')} leaks its "
-                    f"labels through infrequent values. Use {training} for training; score on held-out rows."
-                ),
-                stacklevel=5,
+            notes.warn(
+                f"{place} looks like the training data: {either('transform()', 'transform')} leaks its "
+                f"labels through infrequent values. Use {training} for training; score on held-out rows."
             )
 
     def check_folds(self, strange: Mapping[str, int], n_rows: int, place: str) -> None:
@@ -113,12 +110,9 @@ class Plan:
             and not self.is_counted
             and strange.get(name, 0) > _MANY_STRANGE * n_rows
         ):
-            warnings.warn(
-                VocabfoldWarning(
-                    f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
-                    "was not counted in their fold. Unless these rows have no label or no weight, the rows "
-                    "or their folds are not those that were counted, and the ids leak labels: give the rows "
-                    "and folds as they were counted."
-                ),
-                stacklevel=5,
+            notes.warn(
+                f"{strange[name]:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
+                "was not counted in their fold. Unless these rows have no label or no weight, the rows "
+                "or their folds are not those that were counted, and the ids leak labels: give the rows "
+                "and folds as they were counted."
             )

@@ -20,6 +20,7 @@ def count(
     out: options.Out,
     label: options.Label = None,
     features: options.Features = None,
+    also: options.Also = None,
     exclude: options.Exclude = None,
     positive: options.Positive = None,
     weight: options.Weight = None,
@@ -46,6 +47,7 @@ def count(
         data,
         label,
         options.names(features),
+        also=options.names(also),
         exclude=options.names(exclude),
         positive=positive,
         weight=weight,
@@ -91,6 +93,7 @@ def fit(
     out: options.Out,
     label: options.Label = None,
     features: options.Features = None,
+    also: options.Also = None,
     exclude: options.Exclude = None,
     positive: options.Positive = None,
     weight: options.Weight = None,
@@ -126,6 +129,7 @@ def fit(
     options.check_unused("method", [settings["method"]], settings)
     of_rows: dict[str, Any] = {
         "features": options.names(features),
+        "also": options.names(also),
         "exclude": options.names(exclude),
         "positive": positive,
         "weight": weight,
