@@ -28,10 +28,7 @@ if _typing.TYPE_CHECKING:
         MissingDependency,
         VocabfoldError,
         VocabfoldWarning,
-<<<<<<< HEAD
-=======
         WrongType,
->>>>>>> small
     )
     from vocabfold.evaluation.comparison import compare
     from vocabfold.fitting.fitting import fit
