@@ -22,6 +22,7 @@ from vocabfold.support import checks, notes
 AUTO = "auto"
 AIMS = ("model", "information")
 UNSEEN = ("other", "own", "error")
+LEAST_IDS = {"own": 2}  # per column; one for all other settings of `unseen`
 BLIND = ("frequency", "hashing")  # methods by which no label decides who shares an id
 _SAFE_COUNT = 20  # rows, below which the id of a value would leak the labels of these rows
 _BY_AIM: Mapping[str, Mapping[str, Any]] = {

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.settings import LEAST_IDS
 from vocabfold.errors import argument
 from vocabfold.support.checks import number
 
@@ -32,7 +33,21 @@ def advice(book: Codebook, dedicated: Mapping[str, pa.ChunkedArray]) -> list[str
         for name, column in book.columns.items()
     }
     of_columns = [f"column {name!r} {text}" for name, text in found.items() if text]
-    return [*_unspent(book), *of_columns, *_idle(book, [name for name, text in found.items() if not text])]
+    return [
+        *_keeps_nothing(book),
+        *_unspent(book),
+        *of_columns,
+        *_idle(book, [name for name, text in found.items() if not text]),
+    ]
+
+
+def _keeps_nothing(book: Codebook) -> Iterator[str]:
+    least = len(book.columns) * LEAST_IDS.get(book.settings["unseen"], 1)
+    if book.settings["budget"] == least and any(column.total > 0 for column in book.columns.values()):
+        yield (
+            f"{argument('budget', least)} is one id for all values of a column, which keeps nothing of what "
+            "they tell about the label; give more ids."
+        )
 
 
 def cannot_be_spent(book: Codebook) -> bool:

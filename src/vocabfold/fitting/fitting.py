@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import gain
-from vocabfold.codebook.settings import AUTO, FitSettings
+from vocabfold.codebook.settings import AUTO, LEAST_IDS, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
@@ -22,8 +21,6 @@ from vocabfold.io.engines.spark import SPARK
 from vocabfold.support import checks, notes
 
 _STORES: Mapping[str, Callable[..., FittedStore | SparkStore]] = {DUCKDB: FittedStore, SPARK: SparkStore}
-
-_LEAST_IDS = {"own": 2}  # per column; one for all other settings of `unseen`
 
 
 def fit(
@@ -123,7 +120,6 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
                 columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
-    _warn_of_nothing_kept(columns, settings)
     dedicated_from = whole(ids.least) if ids.has_dedicated else None
     book = Codebook(
         columns=columns,
@@ -158,20 +154,10 @@ def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
     if unseen == "own":
         why = f" (two ids per column with {argument('unseen', 'own')})"
     if budget != AUTO:
-        checks.at_least("budget", budget, n_columns * _LEAST_IDS.get(unseen, 1), why)
+        checks.at_least("budget", budget, n_columns * LEAST_IDS.get(unseen, 1), why)
     for side, name in ((counts.neg, "negative"), (counts.pos, "positive")):
         if not side:
             raise InputError(
                 f"no row has a {name} label ({counts.label!r}, positive is {counts.positive!r}); "
                 "both classes are needed to fit."
             )
-
-
-def _warn_of_nothing_kept(columns: Mapping[str, BookColumn], settings: FitSettings) -> None:
-    """Warn of a budget with which all values of each column share an id."""
-    least = len(columns) * _LEAST_IDS.get(settings.unseen, 1)
-    if settings.budget == least and any(column.total > 0 for column in columns.values()):
-        notes.warn(
-            f"{argument('budget', settings.budget)} is one id for all values of a column, which keeps nothing "
-            f"of what they tell about the label; give more ids."
-        )
