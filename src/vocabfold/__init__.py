@@ -21,7 +21,15 @@ if _typing.TYPE_CHECKING:
     from vocabfold.counts.saved import load_counts
     from vocabfold.encoding.files import Transformed
     from vocabfold.encoding.fit_transform import fit_transform
-    from vocabfold.errors import CodebookError, InputError, MissingDependency, VocabfoldError, VocabfoldWarning
+    from vocabfold.errors import (
+        AdviceWarning,
+        CodebookError,
+        InputError,
+        MissingDependency,
+        VocabfoldError,
+        VocabfoldWarning,
+        WrongType,
+    )
     from vocabfold.evaluation.comparison import compare
     from vocabfold.fitting.fitting import fit
     from vocabfold.folding.api import curve, fold, fold_table
@@ -30,6 +38,7 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 __all__ = [
+    "AdviceWarning",
     "Codebook",
     "CodebookError",
     "Counts",
@@ -41,6 +50,7 @@ __all__ = [
     "VocabfoldError",
     "VocabfoldWarning",
     "VocabularyCompressor",
+    "WrongType",
     "compare",
     "count",
     "curve",
@@ -53,6 +63,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AdviceWarning": "errors",
     "Codebook": "codebook.codebook",
     "CodebookError": "errors",
     "Counts": "counts.counts",
@@ -64,6 +75,7 @@ _MODULES = {
     "VocabfoldError": "errors",
     "VocabfoldWarning": "errors",
     "VocabularyCompressor": "interfaces.sklearn.estimator",
+    "WrongType": "errors",
     "compare": "evaluation.comparison",
     "count": "counts.counting",
     "curve": "folding.api",

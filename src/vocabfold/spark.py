@@ -6,7 +6,6 @@ stages that are fitted, saved and loaded together.
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from vocabfold.counts.counts import Counts
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.plan import Plan
 from vocabfold.encoding.spark import encode_plainly
-from vocabfold.errors import InputError, MissingDependency, VocabfoldWarning
+from vocabfold.errors import InputError, MissingDependency
 from vocabfold.fitting.fitting import fit_counts
 from vocabfold.io.engines.spark import NAME, fingerprint, numbered, session_of
 from vocabfold.support import checks, notes
@@ -40,7 +39,7 @@ try:
     )
     from pyspark.sql import DataFrame
 except ImportError as missing:
-    raise MissingDependency("vocabfold.spark needs pyspark: pip install 'vocabfold[spark]'.") from missing
+    raise MissingDependency.of("vocabfold.spark", "pyspark", "spark") from missing
 
 _CODEBOOK = "codebook"  # the folder in that of a saved model
 
@@ -199,7 +198,7 @@ class VocabularyCompressor(
         book = fit_counts(counts, settings)
         if given["min_count"] is None:
             for text in grouped(book):
-                notes.warn(f"{text}; set foldCol, so that none are, or minCount.", stacklevel=3)
+                notes.warn(f"{text}; set foldCol, so that none are, or minCount.")
         return self._copyValues(VocabularyCompressorModel(book, counts if fold_column else None))
 
 
@@ -229,12 +228,9 @@ class VocabularyCompressorModel(Model, _Shared, MLReadable["VocabularyCompressor
         session_of(dataset)
         is_fitted = self.codebook.knows((fingerprint(dataset),))
         if is_fitted and self._counts is None and self.codebook.settings["method"] not in BLIND:
-            warnings.warn(
-                VocabfoldWarning(
-                    "the frame is the one that the stage was fitted on: transform() leaks its labels through "
-                    "infrequent values. Set foldCol, or fit on older rows."
-                ),
-                stacklevel=3,
+            notes.warn(
+                "the frame is the one that the stage was fitted on: transform() leaks its labels through "
+                "infrequent values. Set foldCol, or fit on older rows."
             )
         return self._encoded(dataset, self._counts if is_fitted else None)
 

@@ -257,3 +257,45 @@ def test_what_a_message_quotes_is_no_interrupt(tmp_path, place):
     path.write_text("y,a\n1,u\n0,v,Out of Memory Error: interrupted\n")
     with pytest.raises(vf.InputError, match=r"\.csv, line 3: expected 2 fields, found more\.$"):
         vf.count(path, "y")
+
+
+CHOICE = pa.table(
+    {
+        "hour": [1, 2, 1, 3],
+        "site": ["a", "b", "a", "c"],
+        "tags": [["x"], [], None, ["y"]],
+        "price": [0.5, 1.5, 0.5, 2.5],
+        "click": [1, 0, 0, 1],
+    }
+)
+
+
+def test_columns_may_be_added_to_the_text_columns():
+    counts = vf.count(CHOICE, "click", also=["price"])
+    assert (counts.features, counts.left_out) == (("site", "price"), ("hour", "tags"))
+    assert vf.count(CHOICE, "click", also="hour", exclude="site").features == ("hour",)
+    assert vf.count(CHOICE.drop_columns("site"), "click", also="hour").features == ("hour",)
+    book, _ = vf.fit_transform(CHOICE, "click", budget=9, folds=2, also=["hour"])
+    assert (book.features, book.left_out) == (("hour", "site"), ("tags", "price"))
+
+
+def test_columns_may_be_added_to_those_of_a_preset(tmp_path):
+    line = "\t".join(["{}", *["7"] * 13, *["a"] * 26])
+    (tmp_path / "train.txt").write_text(f"{line.format(0)}\n{line.format(1)}\n")
+    features = vf.count(tmp_path / "train.txt", preset="criteo", also=["I3"], exclude=["C1"]).features
+    assert features == ("I3", *(f"C{i}" for i in range(2, 27)))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"also": ["hours"]}, r"^column 'hours' \(did you mean 'hour'\?\) is not in the Arrow Table\."),
+        ({"also": ["click"]}, "^'click' is the label and cannot be a feature too"),
+        ({"also": ["tags"]}, "^column 'tags' holds list<.*>, which cannot be counted"),
+        ({"also": ["hour"], "exclude": ["hour"]}, "^'hour' cannot be added and left out; name it once"),
+        ({"also": ["hour"], "features": ["site"]}, "^features and also cannot both be given; .* those to add"),
+    ],
+)
+def test_columns_that_cannot_be_added_are_refused(options, text):
+    with pytest.raises(vf.InputError, match=text):
+        vf.count(CHOICE, "click", **options)

@@ -179,9 +179,9 @@ def test_what_a_method_warns_of_is_in_its_note():
 
 def test_what_other_threads_warn_of_meanwhile_is_no_note():
     with notes.taking() as taken, ThreadPoolExecutor(1) as pool:
-        notes.warn("mine", 1)
+        notes.warn("mine")
         with pytest.warns(UserWarning, match="^theirs$"):
-            pool.submit(notes.warn, "theirs", 1).result()
+            pool.submit(notes.warn, "theirs").result()
     assert taken == ["mine"]
 
 
@@ -445,6 +445,6 @@ def test_a_plot_without_the_library_that_draws_says_what_to_install(monkeypatch,
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     found = vf.compare(COLUMNS, 5, "exact")
     with pytest.raises(
-        vf.MissingDependency, match=r"a plot needs vl-convert-python: pip install 'vocabfold\[report\]'"
+        vf.MissingDependency, match=r"a plot needs vl-convert-python: pip install jinja2 vl-convert-python"
     ):
         found.plot(tmp_path / "a.svg")

@@ -186,3 +186,20 @@ def test_only_counts_are_fitted():
         vf.InputError, match=r"^counts must come from vf\.count or vf\.load_counts, got list\.$"
     ):
         fold_counts([1], 3)
+
+
+@pytest.mark.parametrize(("unseen", "least"), [("other", 2), ("own", 4), ("error", 2)])
+@pytest.mark.parametrize("aim", ["model", "information"])
+def test_a_budget_that_keeps_nothing_is_warned_of(unseen, least, aim):
+    rows = {"site": ["a", "b", "a", "c"] * 9, "zip": ["0", "1", "0", "1"] * 9, "click": [1, 0, 1, 1] * 9}
+    counts = vf.count(pa.table(rows), "click")
+    said = f"^budget={least} is one id for all values of a column, which keeps nothing of what they tell"
+    with pytest.warns(vf.VocabfoldWarning, match=said):
+        book = vf.fit(counts, least, aim=aim, unseen=unseen, min_count=1)
+    assert book.information == pytest.approx(0, abs=1e-12)
+    assert vf.fit(counts, least + 9, aim=aim, unseen=unseen, min_count=1).information > 0.1
+
+
+def test_a_column_with_one_value_needs_one_id():
+    counts = vf.count(pa.table({"site": ["a", "a"], "click": [0, 1]}), "click")
+    assert vf.fit(counts, 1).size == 1

@@ -31,6 +31,7 @@ TABLES = st.dictionaries(
 ).filter(lambda table: all(sum(pair[side] for pair in table.values()) for side in (0, 1)))
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 @settings(max_examples=150)
 @given(
     TABLES,
@@ -246,6 +247,7 @@ def test_each_id_of_an_automatic_budget_pays_for_itself():
     assert min(costs, key=costs.get) == len(column.shared)
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 def test_a_budget_of_one_id_per_column_is_enough():
     rng = np.random.default_rng(0)
     table = pa.table({name: [f"{v}" for v in rng.integers(0, 99, 900)] for name in "abc"})

@@ -163,7 +163,7 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(reported, tmp_pat
 def test_what_is_missing_is_named(reported, tmp_path, monkeypatch, library):
     book = reported.book
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(vf.MissingDependency, match=r"pip install 'vocabfold\[report\]'"):
+    with pytest.raises(vf.MissingDependency, match=r"pip install jinja2 vl-convert-python"):
         book.report(tmp_path / "r.html")
 
 

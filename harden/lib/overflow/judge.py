@@ -186,7 +186,7 @@ def check_book(book: vf.Codebook, rows: pa.Table, units: int, sums: Sums) -> Non
 
 
 def _evidence(book: vf.Codebook, rows: pa.Table, units: int) -> dict[tuple[str, int], list[Fraction]]:
-    """Return what the rate of a value is read from, by value, fold and label: rows with a prior, else weights."""
+    """Return what rates are read from, by value, fold and label: rows with a prior, weights without one."""
     found: dict[tuple[str, int], list[Fraction]] = {}
     folds = rows["fold"].to_pylist() if "fold" in rows.column_names else [0] * rows.num_rows
     for value, label, weight, fold in zip(

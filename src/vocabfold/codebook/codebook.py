@@ -67,7 +67,28 @@ class Codebook(Totals, Sums, Lookups):
     neg_rows, pos_rows : int or None
         Rows with a negative and with a positive label, each counted once whatever it weighs; None, if it was
         saved in format 1.
+    features : tuple of str
+        The columns.
+    n_values, n_rare, n_dedicated, n_rates : int
+        Values and rare values, dedicated ids, and distinct rates: sums over the columns.
+    sources, left_out : tuple of str
+        What was counted, and its columns that are not text and were not named.
+    saved : str or None
+        When it was saved, if it was loaded.
+    memory_limit : int or None
+        Bytes that later steps may use, if it was given.
     """
+
+    _inner = Totals._inner | {
+        "column",
+        "fingerprints",
+        "hashes",
+        "index",
+        "indexes",
+        "knows",
+        "resolved",
+        "store",
+    }
 
     columns: Mapping[str, BookColumn]
     gap: float | None
@@ -80,7 +101,7 @@ class Codebook(Totals, Sums, Lookups):
     fingerprints: tuple[tuple[str, ...], ...] = ()  # of the rows it was fitted on
     memory_limit: int | None = None
     saved: str | None = None  # when, if it was loaded
-    left_out: tuple[str, ...] = ()  # columns of numbers and dates that were not named
+    left_out: tuple[str, ...] = ()  # columns that are not text and were not named
     hashes: dict[str, str] = field(default_factory=dict)  # of the rows of each column, once computed
     indexes: dict[str, Index] = field(default_factory=dict)  # of the columns that are in memory
 
@@ -323,7 +344,7 @@ class Codebook(Totals, Sums, Lookups):
         InputError
             The counts are not those of the codebook, rows or options cannot be used, or nothing can be written.
         MissingDependency
-            jinja2 or vl-convert-python is not installed: pip install 'vocabfold[report]'.
+            jinja2 or vl-convert-python is not installed: pip install jinja2 vl-convert-python.
         """
         from vocabfold.report.write import write_report
 

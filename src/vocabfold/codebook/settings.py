@@ -8,7 +8,6 @@ and scikit-learn read them there; a test compares.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, asdict, dataclass, field, fields
 from functools import partial
@@ -16,13 +15,14 @@ from numbers import Real
 from types import NoneType
 from typing import Any, Self
 
-from vocabfold.errors import InputError, VocabfoldWarning, argument
+from vocabfold.errors import InputError, argument
 from vocabfold.folding.methods import ALLOCATIONS, BY_VALUE, METHODS, OPTIMAL, check_epsilon, check_method
-from vocabfold.support import checks
+from vocabfold.support import checks, notes
 
 AUTO = "auto"
 AIMS = ("model", "information")
 UNSEEN = ("other", "own", "error")
+LEAST_IDS = {"own": 2}  # per column; one for all other settings of `unseen`
 BLIND = ("frequency", "hashing")  # methods by which no label decides who shares an id
 _SAFE_COUNT = 20  # rows, below which the id of a value would leak the labels of these rows
 _SMOOTHING: Mapping[str, float | str] = {"model": AUTO, "information": 0}
@@ -224,12 +224,9 @@ class FitSettings:
     def check_training(self) -> None:
         """Refuse settings with which training rows cannot be encoded; warn of ids that leak their labels."""
         if self.method == "selection":
-            warnings.warn(
-                VocabfoldWarning(
-                    "method 'selection' chooses values by the labels of these rows, so that the id of a rare "
-                    "one leaks them even out of fold; use another method, or fit on older rows."
-                ),
-                stacklevel=3,
+            notes.warn(
+                "method 'selection' chooses values by the labels of these rows, so that the id of a rare "
+                "one leaks them even out of fold; use another method, or fit on older rows."
             )
         if self.unseen == "error" and self.min_count > 1:
             raise InputError(

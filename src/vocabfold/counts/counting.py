@@ -34,6 +34,7 @@ def count(
     label: str | None = None,
     features: str | Sequence[str] | None = None,
     *,
+    also: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] | None = None,
     positive: Any = None,
     weight: str | None = None,
@@ -43,7 +44,6 @@ def count(
     fold_seed: int = 0,
     fold_column: str | None = None,
     memory_limit: int | str | None = None,
-    _kinds: Mapping[str, str] | None = None,  # of a codebook's columns: text files are read as it says
 ) -> Counts:
     """Count the rows of every value, by label.
 
@@ -58,6 +58,8 @@ def count(
         `positive` names the positive one. The preset has its own.
     features : list of str, optional
         The columns to count; by default every text-like column.
+    also : list of str, optional
+        Columns of numbers or dates to count beside the text-like ones, if the features are not named.
     exclude : list of str, optional
         Columns to leave out, if the features are not named.
     positive : optional
@@ -106,37 +108,62 @@ def count(
     >>> counts["site"].to_pylist()[0]
     {'value': None, 'neg': 0, 'pos': 1}
     """
+    return count_as({}, **locals())  # all arguments, and nothing else yet
+
+
+def count_as(
+    kinds: Mapping[str, str],
+    data: Any,
+    label: str | None,
+    features: str | Sequence[str] | None,
+    *,
+    also: str | Sequence[str] | None,
+    exclude: str | Sequence[str] | None,
+    positive: Any,
+    weight: str | None,
+    drop_null_labels: bool,
+    preset: str | None,
+    folds: int,
+    fold_seed: int,
+    fold_column: str | None,
+    memory_limit: int | str | None,
+) -> Counts:
+    """Count rows whose columns have these kinds, which those of text files do not show; see `count`."""
     limit = parse_memory(memory_limit)
     if files.are_paths(data):
         files.find(data)  # before anything else, as names are easily mistyped
-    left_out = _names("exclude", exclude) or []
-    if features is not None and left_out:
-        raise InputError(
-            f"{argument('features')} and {argument('exclude')} cannot both be given; name the columns to "
-            "count, or those to leave out."
-        )
+    added, left_out = _names("also", also) or [], _names("exclude", exclude) or []
+    for name, given, verb in (("also", added, "add"), ("exclude", left_out, "leave out")):
+        if features is not None and given:
+            raise InputError(
+                f"{argument('features')} and {argument(name)} cannot both be given; name the columns to "
+                f"count, or those to {verb}."
+            )
+    if both := [name for name in added if name in left_out]:
+        raise InputError(f"{both[0]!r} cannot be added and left out; name it once.")
     if preset is not None:
         checks.choice("preset", preset, PRESETS)
         label = CRITEO_NAMES[0] if label is None else label
         if features is None:
-            features = [name for name in CRITEO_NAMES if name.startswith("C") and name not in left_out]
+            chosen = [name for name in CRITEO_NAMES if name.startswith("C") or name in added]
+            features = [name for name in chosen if name not in left_out]
     folds, fold_seed = checks.at_least("folds", folds, 0), checks.at_least("fold_seed", fold_seed, 0)
     if folds == 1 or folds > MAX_FOLDS:
         raise InputError(f"must be 0 (none) or between 2 and {MAX_FOLDS:,}, got {folds:,}.", argument="folds")
     roles = {"label": label, "weight": weight, "fold_column": fold_column}
     _check_roles(roles)
     features = _names("features", features)
-    if features and label in features:
+    if label in (*(features or []), *added):
         raise InputError(f"{label!r} is the label and cannot be a feature too.")
     used = [name for name in roles.values() if name is not None]
     with opened(data, preset, limit) as (engine, found):
-        checks.known("column", [*used, *(features or []), *left_out], found.names, found.place)
+        checks.known("column", [*used, *(features or []), *added, *left_out], found.names, found.place)
         candidates = [name for name in found.names if name not in left_out]
         wanted = list(dict.fromkeys([*used, *(candidates if features is None else features)]))
         engine.subject = found.name
         for _ in track([""], f"reading {found.name}", engine.progress):
-            rows = found.open(wanted, folds > 0 and fold_column is None, _kinds or {})
-        _check_columns(rows, [*used, *(features or [])])
+            rows = found.open(wanted, folds > 0 and fold_column is None, kinds)
+        _check_columns(rows, [*used, *(features or []), *added])
         for _ in track([""], f"looking at {label}", engine.progress):
             target = look_over(
                 engine,
@@ -151,10 +178,8 @@ def count(
         rows = rows.as_features
         not_named: list[str] = []
         if features is None:
-            features = _text_like(found, rows, used)
-            not_named = [
-                name for name in rows.columns if name not in (*features, *used) and rows.columns[name].kind
-            ]
+            features = _text_like(found, rows, used, added)
+            not_named = [name for name in rows.columns if name not in (*features, *used)]
         fingerprints = found.fingerprints(features)
         part = _COUNTERS[engine.name](engine, rows, features, target)
     return Counts(
@@ -215,7 +240,7 @@ def _check_columns(rows: Rows, wanted: Sequence[str]) -> None:
         raise InputError(" ".join(problems[:_MAX_SHOWN]))
 
 
-def _text_like(found: Source, rows: Rows, used: Sequence[str]) -> list[str]:
+def _text_like(found: Source, rows: Rows, used: Sequence[str], added: Sequence[str]) -> list[str]:
     """Return the features, if none were named."""
     mixed = [name for name, column in rows.columns.items() if column.type == MIXED]
     if mixed:
@@ -226,7 +251,7 @@ def _text_like(found: Source, rows: Rows, used: Sequence[str]) -> list[str]:
     chosen = [
         name
         for name, column in rows.columns.items()
-        if column.kind in ("text", "missing") and not column.is_number and name not in used
+        if name in added or (column.kind in ("text", "missing") and not column.is_number and name not in used)
     ]
     if not chosen:
         kinds = [f"{name} ({column.type})" for name, column in rows.columns.items() if name not in used]

@@ -60,7 +60,26 @@ class Counts(Totals):
         How rows were assigned to the folds: the seed, or the column.
     sources : tuple of str
         What was counted.
+    n_values : dict
+        Values of each column.
+    left_out : tuple of str
+        Columns that are not text and were not named.
+    skipped : int or None
+        Rows that were not counted, as they have no label or no weight; None, if that is unknown.
+    memory_limit : int or None
+        Bytes that later steps may use, if it was given.
     """
+
+    _inner = Totals._inner | {
+        "compacted",
+        "engine",
+        "fingerprints",
+        "frequent",
+        "pairs",
+        "parts",
+        "sql",
+        "table",
+    }
 
     kinds: Mapping[str, str]
     label: str
@@ -73,7 +92,7 @@ class Counts(Totals):
     parts: tuple[Part, ...]
     readings: tuple[tuple[str, ...] | None, ...]  # the fingerprints of each part; None if it has no or several
     memory_limit: int | None = field(default=None)
-    left_out: tuple[str, ...] = ()  # columns of numbers and dates that were not named
+    left_out: tuple[str, ...] = ()  # columns that are not text and were not named
     skipped: int | None = 0  # rows that were not counted, as they had no label or no weight; None: unknown
 
     @property

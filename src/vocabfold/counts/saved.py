@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 from vocabfold.counts.counts import Counts
@@ -11,13 +10,14 @@ from vocabfold.counts.local import LocalPart, Said
 from vocabfold.counts.table import schema_of
 from vocabfold.counts.target import MAX_FOLDS
 from vocabfold.counts.units import FRACTIONS, MAX_UNITS, Totals
-from vocabfold.errors import CodebookError, VocabfoldWarning
+from vocabfold.errors import CodebookError
 from vocabfold.io.engines.duckdb import parse_memory
 from vocabfold.io.engines.kinds import KINDS
 from vocabfold.io.engines.spark import session_of
 from vocabfold.io.folders import headers
 from vocabfold.io.folders.loading import Loaded, Origin, load_folder
 from vocabfold.io.folders.saving import saving
+from vocabfold.support import notes
 
 _NUMBERS = ("units_per_row", "folds", "fold_seed", "neg", "pos")
 _OF_ALL = ("units_per_row", "neg", "pos", "neg_rows", "pos_rows")
@@ -110,13 +110,10 @@ def _reading(origin: Origin) -> tuple[str, ...] | None:
 
 def _say_what_is_missing(loaded: Loaded) -> None:
     """Warn that counts of format 1 may be sums of weights."""
-    warnings.warn(
-        VocabfoldWarning(
-            f"{loaded.folder} has format 1, which does not tell rows from their weights: if its rows had "
-            "weights, a few heavy ones make a value frequent, and its id may leak their labels. Then count the "
-            "rows again."
-        ),
-        stacklevel=3,
+    notes.warn(
+        f"{loaded.folder} has format 1, which does not tell rows from their weights: if its rows had "
+        "weights, a few heavy ones make a value frequent, and its id may leak their labels. Then count the "
+        "rows again."
     )
 
 

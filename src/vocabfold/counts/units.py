@@ -20,6 +20,8 @@ ROWS = ("neg_rows", "pos_rows")  # each row once, whatever it weighs
 class Totals:
     """What all rows sum to."""
 
+    _inner = frozenset({"agree", "neg", "of_all", "pos", "sums", "units_per_row"})  # no part of the interface
+
     units_per_row: int
     neg: int  # units
     pos: int
@@ -44,6 +46,9 @@ class Totals:
     def of_all(self) -> dict[str, int]:
         """The sums over all rows."""
         return {name: getattr(self, name) for name in self.sums}
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(object.__dir__(self)) - self._inner)
 
     def agree(self, other: Totals) -> bool:
         """Tell whether other rows sum to the same, so that they may be these."""

@@ -31,6 +31,7 @@ def fit_transform(
     only_ids: bool = False,
     overwrite: bool = True,
     features: str | Sequence[str] | None = None,
+    also: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] | None = None,
     positive: Any = None,
     weight: str | None = None,
@@ -70,7 +71,7 @@ def fit_transform(
         As for `count`.
     offset_ids, only_ids, overwrite
         As for `Codebook.transform`.
-    features, exclude, positive, weight, drop_null_labels, preset, memory_limit
+    features, also, exclude, positive, weight, drop_null_labels, preset, memory_limit
         As for `count`.
     aim, ..., seed
         As for `fit` of counts with folds.
@@ -122,6 +123,7 @@ def fit_transform(
         data,
         label,
         features,
+        also=also,
         exclude=exclude,
         positive=positive,
         weight=weight,

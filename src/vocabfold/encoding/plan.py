@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +14,9 @@ from vocabfold.codebook.settings import BLIND
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import DIGEST, AnyIndex, AnyStore, offsets
 from vocabfold.encoding.order import Seen
-from vocabfold.errors import VocabfoldWarning, either
+from vocabfold.errors import either
 from vocabfold.io.rows import frames, writing
+from vocabfold.support import notes
 
 OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
 _MANY_UNCOUNTED = 0.05  # of the rows, in their fold
@@ -101,12 +101,9 @@ class Plan:
         if self.folds:
             return self if self.is_counted else replace(self, folds=self.folds.of_reading(known, place))
         if self.book.settings["method"] not in BLIND and self.book.knows(known):
-            warnings.warn(
-                VocabfoldWarning(
-                    f"{place} looks like the training data: {either('transform()', 'transform')} leaks its "
-                    f"labels through infrequent values. Use {training} for training; score on held-out rows."
-                ),
-                stacklevel=5,
+            notes.warn(
+                f"{place} looks like the training data: {either('transform()', 'transform')} leaks its "
+                f"labels through infrequent values. Use {training} for training; score on held-out rows."
             )
         return self
 
@@ -122,12 +119,9 @@ class Plan:
         """
         name, n_uncounted = seen.most_uncounted()
         if self.folds and not self.is_counted and n_uncounted > _MANY_UNCOUNTED * n_rows:
-            warnings.warn(
-                VocabfoldWarning(
-                    f"{n_uncounted:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
-                    "was not counted in their fold. Unless these rows have no label or no weight, the rows "
-                    "or their folds are not those that were counted, and the ids leak labels: give the rows "
-                    "and folds as they were counted."
-                ),
-                stacklevel=5,
+            notes.warn(
+                f"{n_uncounted:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
+                "was not counted in their fold. Unless these rows have no label or no weight, the rows "
+                "or their folds are not those that were counted, and the ids leak labels: give the rows "
+                "and folds as they were counted."
             )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import gained
-from vocabfold.counts.counting import count
+from vocabfold.counts.counting import count_as
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.units import at_least, in_rows, n_rows
 from vocabfold.encoding.encoder import check_kinds, check_values
@@ -60,16 +60,21 @@ def count_new(
         checks.known("column", book.features, found.names, found.place)
         if files.are_paths(data) and not found.is_text:
             check_values(book, found.stream(book.features, {}, False).schema, place)
-    counts = count(
+    counts = count_as(
+        {name: column.kind for name, column in book.columns.items()},
         data,
         book.label if label is None else label,
         list(book.features),
+        also=None,
+        exclude=None,
         positive=book.positive if positive is None else positive,
         weight=weight,
         drop_null_labels=drop_null_labels,
         preset=preset,
+        folds=0,
+        fold_seed=0,
+        fold_column=None,
         memory_limit=limit,
-        _kinds={name: column.kind for name, column in book.columns.items()},
     )
     kinds = [
         (name, KINDS[kind].arrow if kind != "missing" else pa.null()) for name, kind in counts.kinds.items()

@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
+from vocabfold.fitting.advice import leaking, nearly_unique
 from vocabfold.support.checks import number
 
 _CLEAR = 3  # standard errors that chance does not explain, even in one of many columns
 _FEW_VALUES = 100  # of a column of numbers or dates whose order is worth keeping
-_NEARLY_UNIQUE, _NEARLY_ALL = 0.5, 0.9  # values per row, and the share of the label's entropy
-_TOO_MUCH = 0.7  # of the label's entropy, on new rows
 MUCH_DRIFT = 0.25  # of the population stability index, beyond chance
 _MORE_UNSEEN = 0.1  # of the rows, beyond those expected
 _LEAST = 1e-4  # nats per row that are worth a warning
@@ -157,16 +156,8 @@ def warnings_of(book: Codebook, name: str, found: ColumnEvaluation) -> list[str]
 
 
 def _leaking(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[str]:
-    column = book.columns[name]
-    base = book.pos / (book.neg + book.pos)
-    entropy = -(base * math.log(base) + (1 - base) * math.log(1 - base))
-    n_values = column.n_values + column.n_rare
-    if column.total >= _NEARLY_ALL * entropy and n_values >= _NEARLY_UNIQUE * book.rows:
-        shares = f"{number(n_values, 'value')} in {number(book.rows, 'row')}"
-        yield f"is nearly unique ({shares}), so it can only memorise the training labels. Drop it."
-    elif found.information >= _TOO_MUCH * entropy:
-        share = f"{100 * found.information / entropy:.0f} % of the label's entropy"
-        yield f"leaks the label: its ids explain {share}. Drop it unless it is known before the label."
+    if text := nearly_unique(book, name) or leaking(book, found.information, "its ids explain"):
+        yield text
 
 
 def _not_generalising(book: Codebook, found: ColumnEvaluation) -> Iterator[str]:

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.out_of_fold import gain
-from vocabfold.codebook.settings import AUTO, FitSettings
+from vocabfold.codebook.settings import AUTO, LEAST_IDS, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import whole
-from vocabfold.errors import InputError, argument
+from vocabfold.errors import AdviceWarning, InputError, argument
+from vocabfold.fitting.advice import advice
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
-from vocabfold.support import checks
+from vocabfold.support import checks, notes
 
 _STORES: Mapping[str, Callable[..., FittedStore | SparkStore]] = {DUCKDB: FittedStore, SPARK: SparkStore}
 
@@ -121,7 +122,7 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None
-    return Codebook(
+    book = Codebook(
         columns=columns,
         gap=None if is_model else solved.gap,
         bound=None if is_model else solved.kept + solved.gap,
@@ -139,16 +140,22 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         memory_limit=counts.memory_limit,
         left_out=counts.left_out,
     )
+    dedicated = {
+        name: of_column.of_values["value"] for name, of_column in built.items() if not of_column.buckets
+    }
+    for line in advice(book, dedicated):
+        notes.warn(line, AdviceWarning)
+    return book
 
 
 def _check_counts(counts: Counts, budget: int | str, unseen: str) -> None:
     """Refuse counts that cannot be fitted, and a budget that is too small for them."""
     n_columns = len(counts.features)
-    least, why = n_columns, " (one id per column)"
+    why = " (one id per column)"
     if unseen == "own":
-        least, why = 2 * n_columns, f" (two ids per column with {argument('unseen', 'own')})"
+        why = f" (two ids per column with {argument('unseen', 'own')})"
     if budget != AUTO:
-        checks.at_least("budget", budget, least, why)
+        checks.at_least("budget", budget, n_columns * LEAST_IDS.get(unseen, 1), why)
     for side, name in ((counts.neg, "negative"), (counts.pos, "positive")):
         if not side:
             raise InputError(

@@ -82,7 +82,6 @@ class Tuning:
                 "method 'threshold' loses its guarantee of 1 - 1/e - 2 epsilon of the optimum: "
                 f"{n_shards:,} shards are more than epsilon x ids = {epsilon:g} x {n_ids:,}. Give fewer "
                 "shards.",
-                stacklevel=6,
             )
 
 

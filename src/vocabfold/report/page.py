@@ -32,7 +32,7 @@ def check_libraries() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError as error:
-        raise MissingDependency("the report needs jinja2: pip install 'vocabfold[report]'") from error
+        raise MissingDependency.of("the report", "jinja2", "report") from error
     vega.check_library()
 
 

@@ -40,5 +40,5 @@ def _library() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        raise MissingDependency("a plot needs vl-convert-python: pip install 'vocabfold[report]'") from error
+        raise MissingDependency.of("a plot", "vl-convert-python", "report") from error
     return vl_convert

@@ -198,12 +198,13 @@ def test_names_of_columns_are_not_taken_for_options(vocabfold):
 
 
 def test_columns_that_nobody_named_are_listed(vocabfold, rows):
-    note = "note: columns that are not text were left out: zip (to fold them, name all --features)\n"
+    note = "note: columns that are not text were left out: zip (to fold some, too: --also NAME,...)\n"
     for words in (["count"], ["fit", "--budget", "9"], ["fit", "--budget", "9", "--train-out", "t.csv"]):
         out = [words[0], rows[0], "--label", "click", *words[1:], "-o", f"out{len(words)}"]
         code, _, err = vocabfold(*out)
         assert (code, err) == (0, note)
         assert vocabfold(*out, "--force", "--features", "site,zip")[2] == ""
+        assert vocabfold(*out, "--force", "--also", "zip")[2] == ""
 
 
 def test_every_option_of_count_reaches_it(vocabfold):

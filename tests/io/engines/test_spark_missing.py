@@ -17,5 +17,5 @@ def test_a_frame_is_known_without_spark():
 def test_without_pyspark_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.delitem(sys.modules, "vocabfold.spark", raising=False)
-    with pytest.raises(vf.MissingDependency, match=r"pip install 'vocabfold\[spark\]'"):
+    with pytest.raises(vf.MissingDependency, match=r"pip install 'pyspark\[connect\]'"):
         import vocabfold.spark  # noqa: F401

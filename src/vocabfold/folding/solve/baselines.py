@@ -65,7 +65,6 @@ def divisive(curve: Curve, size: int) -> Cuts:
     notes.warn(
         f"method 'divisive' stopped after {_MAX_ROUNDS:,} rounds without converging; its fold may not be a "
         "local optimum.",
-        stacklevel=2,
     )
     return cuts
 

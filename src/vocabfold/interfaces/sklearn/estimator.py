@@ -6,7 +6,6 @@ table first; what the transformer has learnt is counts and a codebook, and nothi
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -28,10 +27,11 @@ from vocabfold.encoding.encoder import Ids, check_kinds, offsets
 from vocabfold.encoding.frames import encode_table
 from vocabfold.encoding.order import InFolds
 from vocabfold.encoding.plan import Plan
-from vocabfold.errors import InputError, VocabfoldWarning
+from vocabfold.errors import InputError
 from vocabfold.fitting.fitting import fit_counts
 from vocabfold.interfaces.sklearn import arrays
 from vocabfold.interfaces.sklearn.inverse import Members, decoded, ids_of, representatives
+from vocabfold.support import notes
 
 _MANY_PARTS = 16  # of counts, which are added up from then on
 
@@ -260,12 +260,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         check_kinds(book, table.schema, "X")
         known = arrays.fingerprint(table, like=self._known) if book.settings["method"] not in BLIND else ()
         if not self._known.isdisjoint(known):
-            warnings.warn(
-                VocabfoldWarning(
-                    "X looks like the training data: transform() leaks its labels through infrequent values. "
-                    "Use fit_transform(X, y) for training; score on held-out rows."
-                ),
-                stacklevel=3,
+            notes.warn(
+                "X looks like the training data: transform() leaks its labels through infrequent values. "
+                "Use fit_transform(X, y) for training; score on held-out rows."
             )
         return self._encoded(table)
 

@@ -97,7 +97,7 @@ def session_of(given: Any) -> Any:
         import pyspark
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingDependency("working on Spark needs pyspark: pip install 'vocabfold[spark]'.") from error
+        raise MissingDependency.of("working on Spark", "pyspark", "spark") from error
     session = given.sparkSession if is_frame(given) else given
     is_connect = type(session).__module__.startswith("pyspark.sql.connect")
     if not (isinstance(session, SparkSession) or is_connect):

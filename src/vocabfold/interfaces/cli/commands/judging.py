@@ -83,6 +83,7 @@ def compare(
         typer.Option(metavar="FILE", help="Also draw a chart: a file that ends in .svg, .png or .pdf."),
     ] = None,
     features: options.Features = None,
+    also: options.Also = None,
     exclude: options.Exclude = None,
     positive: options.Positive = None,
     weight: options.Weight = None,
@@ -121,6 +122,7 @@ def compare(
         check_plot(plot, overwrite=force)
     of_rows = {
         "features": options.names(features),
+        "also": options.names(also),
         "exclude": options.names(exclude),
         "positive": positive,
         "weight": weight,

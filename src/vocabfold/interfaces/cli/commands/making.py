@@ -22,6 +22,7 @@ def count(
     out: options.Out,
     label: options.Label = None,
     features: options.Features = None,
+    also: options.Also = None,
     exclude: options.Exclude = None,
     positive: options.Positive = None,
     weight: options.Weight = None,
@@ -48,6 +49,7 @@ def count(
         data,
         label,
         options.names(features),
+        also=options.names(also),
         exclude=options.names(exclude),
         positive=positive,
         weight=weight,
@@ -93,6 +95,7 @@ def fit(
     out: options.Out,
     label: options.Label = None,
     features: options.Features = None,
+    also: options.Also = None,
     exclude: options.Exclude = None,
     positive: options.Positive = None,
     weight: options.Weight = None,
@@ -128,6 +131,7 @@ def fit(
     options.check_unused("method", [settings["method"]], settings)
     of_rows: dict[str, Any] = {
         "features": options.names(features),
+        "also": options.names(also),
         "exclude": options.names(exclude),
         "positive": positive,
         "weight": weight,
