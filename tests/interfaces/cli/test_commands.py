@@ -94,7 +94,7 @@ def test_a_codebook_is_judged_by_other_rows(vocabfold, rows):
     assert out.splitlines()[3].startswith("all ")
     assert "200 rows, " in out
     assert (
-        "warning: column 'zip' has only 5 values, which have a natural order. Give it to the model as it is.\n"
+        "warning: column 'zip' has only 5 values. If their order means something, give it to the model as it is.\n"
         in err
     )
     found = json.loads(vocabfold("evaluate", "book", rows[1], "--json")[1])
