@@ -72,8 +72,8 @@ def test_a_warning_says_what_changed():
     found = book.evaluate(rows(100, 1100))
     a, b = book.ids("site", ["a", "b"])
     assert found.warnings == (
-        "column 'site' has drifted: population stability index 1.66. "
-        f"Id {a} ('a') has 6.2 % of the rows, 56.2 % were expected; "
-        f"Id {b} ('b') has 68.8 % of the rows, 18.8 % were expected. Refit on recent rows.",
+        "column 'site' has drifted: population stability index 1.74: "
+        f"id {a} ('a') has 6.2 % of the rows (56.2 % expected), "
+        f"id {b} ('b') has 68.8 % of the rows (18.8 % expected). Refit on recent rows.",
     )
-    assert [one["id"] for one in found["site"].moved] == [a, b, book.ids("site", "c")[0]]
+    assert [one["id"] for one in found["site"].moved] == [a, b, book.ids("site", ["c"])[0]]

@@ -22,9 +22,8 @@ ROWS = ("neg_rows", "pos_rows")  # each row once, whatever it weighs
 class Totals:
     """What all rows sum to."""
 
-    _inner = frozenset(
-        {"agree", "n_rows", "neg", "of_all", "pos", "sums", "units_per_row"}
-    )  # no part of the interface
+    # What is no part of the interface.
+    _inner = frozenset({"agree", "n_rows", "neg", "of_all", "pos", "sums", "units_per_row"})
 
     units_per_row: int
     neg: int  # units

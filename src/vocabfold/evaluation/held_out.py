@@ -92,8 +92,7 @@ def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
         for name in track(book.features, "evaluating", engine.progress):
             at_fit, once, n_rare = _at_fit(engine, book, name)
             now, shares = _now(engine, book, counts, name)
-            expected = (once.sum() + n_rare) / at_fit.sum()
-            shares = np.append(shares, expected)
+            shares = np.append(shares, (once.sum() + n_rare) / at_fit.sum())
             # Expect as many new rows with unseen values as there were rows of values seen once (good1953).
             expected = at_fit.sum(axis=0) - once
             expected[book.columns[name].other] += once.sum()

@@ -212,8 +212,8 @@ def _changing(found: ColumnEvaluation) -> Iterator[str]:
 
 def _drifting(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[str]:
     if found.drift > MUCH_DRIFT + _CLEAR * found.drift_error:
-        moved = "; ".join(_moved(book, name, **one) for one in found.moved[:_MOST_MOVED])
-        yield f"has drifted: population stability index {found.drift:.2f}. {moved}. Refit on recent rows."
+        moved = ", ".join(_moved(book, name, **one) for one in found.moved[:_MOST_MOVED])
+        yield f"has drifted: population stability index {found.drift:.2f}: {moved}. Refit on recent rows."
 
 
 def _moved(book: Codebook, name: str, id: float, share: float, expected: float) -> str:
@@ -221,4 +221,4 @@ def _moved(book: Codebook, name: str, id: float, share: float, expected: float) 
     values = book.members(name, int(id), _EXAMPLES + 1)
     some = ", ".join(short(value) for value in values[:_EXAMPLES]) + ", ..." * (len(values) > _EXAMPLES)
     of_values = f" ({some})" if values else " (no value of the codebook)"
-    return f"Id {id}{of_values} has {100 * share:.1f} % of the rows, {100 * expected:.1f} % were expected"
+    return f"id {id}{of_values} has {100 * share:.1f} % of the rows ({100 * expected:.1f} % expected)"

@@ -82,9 +82,8 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
         [[shown(name), kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
     )
     share = f"{100 * counted.positive_rows / counted.rows:.1f} % with {counted.label} = {counted.positive}"
-    line(
-        f"\nwrote the counts of {shown_rows(counted.rows, counted.n_rows)} ({shown(share)}) to {printable(path)}"
-    )
+    n_rows = shown_rows(counted.rows, counted.n_rows)
+    line(f"\nwrote the counts of {n_rows} ({shown(share)}) to {printable(path)}")
 
 
 def book(path: str, found: Codebook, as_json: bool, written: Transformed | None = None) -> None:
