@@ -4,6 +4,7 @@ import hashlib
 import os
 import pickle
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 
 import vocabfold as vf
 from support.builders import FEATURES, arrow, fold_counts, sample, write_csv
+from vocabfold.codebook.matching import check_same
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,7 @@ def test_what_a_codebook_tells(letters):
     assert automatic.budget == automatic.size
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 def test_members_and_groups_are_as_many_as_asked(letters):
     _, (_, book) = letters
     assert book.members("letter", 0) == ["a", "c", "e"]
@@ -368,3 +371,39 @@ def test_threads_may_share_a_codebook(loaded):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: fresh.ids("site", values).tolist(), range(32)))
     assert found == [loaded.ids("site", values).tolist()] * 32
+
+
+def test_counts_that_do_not_belong_to_a_codebook_say_what_differs():
+    rows = pa.table(
+        {
+            **{f"c{i}": ["a", "b", "a", "c"] * 9 for i in range(16)},
+            "click": [1, 0, 1, 1] * 9,
+            "buy": ["y", "n", "n", "n"] * 9,
+            "w": [1, 2, 3, 1] * 9,
+        }
+    )
+    names = [f"c{i}" for i in range(10)]
+    book = vf.fit(vf.count(rows, "click", names), 30)
+    for (label, features, options), text in {
+        ("click", None, ()): "they have 17 columns, not 10 (with 'c10', 'c11', 'c12', 'c13', 'c14', ...)",
+        (
+            "click",
+            ("c0", "c12"),
+            (),
+        ): "not 10 (without 'c1', 'c2', 'c3', 'c4', 'c5', ... and with 'c12')",
+        ("click", tuple(names[::-1]), ()): "the columns in another order: 'c9', 'c8', 'c7', 'c6', 'c5', ...",
+        (
+            "buy",
+            tuple(names),
+            (("positive", "y"),),
+        ): "the label 'buy', not 'click'; the positive value 'y'",
+        ("buy", tuple(names), (("positive", "n"),)): "not '1'. Give those, or fit these.",
+        ("click", tuple(names), (("weight", "w"),)): "they have 36 rows (63 by weight), not 36 rows. Give",
+    }.items():
+        counts = vf.count(rows, label, features and list(features), **dict(options))
+        with pytest.raises(vf.InputError, match=re.escape(text)):
+            check_same(book, counts)
+    flipped = rows.set_column(rows.column_names.index("click"), "click", pa.array([0, 0, 1, 1] * 9))
+    with pytest.raises(vf.InputError, match="they have 18 positive rows, not 27. Give"):
+        check_same(book, vf.count(flipped, "click", names))
+    check_same(book, vf.count(rows, "click", [*names, "c12"]), all_columns=False)

@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said_in_words():
         "column 'outcome' leaks the label: its ids explain 100 % of the label's entropy. Drop it unless",
         "column 'noise' did not generalise: train MI 0.",
         "column 'hour' did not generalise: train MI 0.",
-        "column 'hour' has only 24 values, which have a natural order. Give it to the model as it is.",
+        "column 'hour' has only 24 values. If their order means something, give it to the model as it is.",
         "column 'city' did not generalise: train MI 0.",
         "column 'city' has unseen values in 79 % of the rows; 0 % were expected. Refit on recent rows.",
         "column 'city' has drifted: population stability index ",

@@ -64,6 +64,7 @@ def counted(folds, weight):
     return vf.count(rows_of(0), "label", ["c0", "c1"], folds=folds, weight=weight)
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 @settings(max_examples=15)
 @given(
     options=OPTIONS,

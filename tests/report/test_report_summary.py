@@ -289,6 +289,7 @@ def test_columns_whose_names_are_cut_alike_are_told_apart():
     assert found[1] == f"{found[0]} (2)"
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 @pytest.mark.parametrize("unseen", ["other", "own"])
 @pytest.mark.parametrize("budget", [2, 3, "auto"])
 def test_few_ids_have_no_half(budget, unseen):

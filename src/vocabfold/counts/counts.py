@@ -21,7 +21,7 @@ import pyarrow as pa
 from vocabfold.counts.local import LocalPart, LocalTable
 from vocabfold.counts.spark import SparkTable
 from vocabfold.counts.table import Part, Table
-from vocabfold.counts.units import MAX_UNITS, ROWS, Totals, in_rows, to_rows
+from vocabfold.counts.units import MAX_UNITS, ROWS, Totals, in_rows, shown_rows, to_rows
 from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
@@ -183,7 +183,7 @@ class Counts(Totals):
         lines = [f"{name:<{width}}  {kind}{self._shown_values(name)}" for name, kind in self.kinds.items()]
         if len(lines) > _MAX_SHOWN:
             lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN:,} more columns"]
-        rows = checks.number(self.rows, "row")
+        rows = shown_rows(self.rows, self.n_rows)
         head = f"Counts({checks.number(len(self), 'column')}, {rows}, {share}{folds}{parts})"
         return "\n  ".join([head, *lines])
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from vocabfold.support.checks import number
+
 FRACTIONS = 2**20  # units per row, if weights are not whole numbers
 MAX_UNITS = 2**62
 UNITS = ("neg", "pos")
@@ -20,7 +22,8 @@ ROWS = ("neg_rows", "pos_rows")  # each row once, whatever it weighs
 class Totals:
     """What all rows sum to."""
 
-    _inner = frozenset({"agree", "neg", "of_all", "pos", "sums", "units_per_row"})  # no part of the interface
+    # What is no part of the interface.
+    _inner = frozenset({"agree", "n_rows", "neg", "of_all", "pos", "sums", "units_per_row"})
 
     units_per_row: int
     neg: int  # units
@@ -32,6 +35,11 @@ class Totals:
     def rows(self) -> int | float:
         """All rows, by weight."""
         return in_rows(self.neg + self.pos, self.units_per_row)
+
+    @property
+    def n_rows(self) -> int | None:
+        """All rows, each counted once; None, if they were not counted."""
+        return None if self.neg_rows is None or self.pos_rows is None else self.neg_rows + self.pos_rows
 
     @property
     def sums(self) -> tuple[str, ...]:
@@ -76,6 +84,13 @@ def in_rows(units: int, units_per_row: int) -> int | float:
 def whole(rows: float) -> int | float:
     """Return a number of rows as an integer, if it is one."""
     return int(rows) if rows.is_integer() else rows
+
+
+def shown_rows(rows: float, n_rows: int | None, noun: str = "row") -> str:
+    """Return rows in words: by weight, too, if they had weights."""
+    if n_rows is None or n_rows == rows:
+        return number(rows, noun)
+    return f"{number(n_rows, noun)} ({round(rows, 1):,} by weight)"
 
 
 def to_rows(table: pa.Table, units_per_row: int) -> pa.Table:

@@ -22,6 +22,7 @@ from vocabfold.counts.counts import Counts
 from vocabfold.counts.units import at_least, in_rows, n_rows
 from vocabfold.encoding.encoder import check_kinds, check_values
 from vocabfold.errors import InputError
+from vocabfold.evaluation.drift import Drift, drift
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
 from vocabfold.folding.curve import order
 from vocabfold.io.engines.duckdb import Engine, parse_memory
@@ -91,9 +92,15 @@ def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
         for name in track(book.features, "evaluating", engine.progress):
             at_fit, once, n_rare = _at_fit(engine, book, name)
             now, shares = _now(engine, book, counts, name)
-            expected = (once.sum() + n_rare) / at_fit.sum()
-            shares = np.append(shares, expected)
-            columns[name] = _judged(book.columns[name], base, at_fit, once, now, shares, counts.units_per_row)
+            shares = np.append(shares, (once.sum() + n_rare) / at_fit.sum())
+            # Expect as many new rows with unseen values as there were rows of values seen once (good1953).
+            expected = at_fit.sum(axis=0) - once
+            expected[book.columns[name].other] += once.sum()
+            rows = now.sum(axis=0) / counts.units_per_row
+            drifted = drift(expected, rows, book.n_rows or book.rows, counts.n_rows or counts.rows)
+            columns[name] = _judged(
+                book.columns[name], base, at_fit, drifted, now, shares, counts.units_per_row
+            )
     warnings = []
     is_fitted = any(book.knows(read) for read in counts.fingerprints)
     if is_fitted:
@@ -102,7 +109,7 @@ def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
     for name, column in columns.items():
         warnings += warnings_of(book, name, column)
     rate = counts.pos / (counts.neg + counts.pos)
-    return Evaluation(columns, counts.rows, rate, base, is_fitted, tuple(warnings))
+    return Evaluation(columns, counts.rows, counts.n_rows, rate, base, is_fitted, tuple(warnings))
 
 
 def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, float]:
@@ -175,7 +182,7 @@ def _judged(
     column: BookColumn,
     base: float,
     at_fit: Floats,
-    once: Floats,
+    drifted: Drift,
     units: NDArray[np.int64],
     shares: Floats,
     units_per_row: int,
@@ -190,9 +197,6 @@ def _judged(
         [gained(rates, base, ones, zeros), gained(rates, base, zeros, ones)]
     )  # of one row of each label
     gain, squares = float((now * gains).sum() / n), float((now * gains**2).sum() / n)
-    # Expect as many new rows with unseen values as there were rows of values seen once (good1953).
-    expected = rows_at_fit - once
-    expected[column.other] += once.sum()
     has_rows = rows > 0
     rate_now = np.divide(now[1], rows, out=np.full(rates.size, np.nan), where=has_rows)
     low, high = interval(now[1], rows)
@@ -210,7 +214,9 @@ def _judged(
         infrequent=float(shares[1]),
         missing=float(shares[2]),
         expected_unseen=float(shares[3]),
-        drift=_drift(expected, rows),
+        drift=drifted.index,
+        drift_error=drifted.error,
+        moved=drifted.moved,
         miscalibration=float((rows[has_rows] @ shift[has_rows]) / n),
         n_miscalibrated=int(np.count_nonzero(is_miscalibrated[has_rows])),
         ids=pa.table(
@@ -246,9 +252,3 @@ def interval(pos: Floats, rows: Floats) -> tuple[Floats, Floats]:
         * np.sqrt(pos * np.divide(rows - pos, rows, out=np.zeros(rows.size), where=rows > 0) + _NORMAL**2 / 4)
     )
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
-
-
-def _drift(rows_at_fit: Floats, rows: Floats) -> float:
-    """Return the population stability index; every id gets half a row more, as none may be empty."""
-    shares = [(side + 0.5) / (side.sum() + 0.5 * side.size) for side in (rows_at_fit, rows)]
-    return float((shares[1] - shares[0]) @ np.log(shares[1] / shares[0]))

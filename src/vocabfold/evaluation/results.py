@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from reprlib import repr as short
 
-import numpy as np
 import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
+from vocabfold.counts.units import shown_rows
 from vocabfold.fitting.advice import leaking, nearly_unique
 from vocabfold.support.checks import number
 
 _CLEAR = 3  # standard errors that chance does not explain, even in one of many columns
 _FEW_VALUES = 100  # of a column of numbers or dates whose order is worth keeping
+_MOST_MOVED, _EXAMPLES = 2, 2  # ids of a column that has drifted, and values of each
 MUCH_DRIFT = 0.25  # of the population stability index, beyond chance
 _MORE_UNSEEN = 0.1  # of the rows, beyond those expected
 _LEAST = 1e-4  # nats per row that are worth a warning
@@ -45,8 +47,11 @@ class ColumnEvaluation:
         rows; is missing.
     expected_unseen : float
         The share of unseen values to expect if the new rows are like those at fit.
-    drift : float
-        Population stability index of the ids: 0 if every id is as frequent as expected from the rows at fit.
+    drift, drift_error : float
+        Population stability index of the ids beyond chance: 0 if every id is as frequent as expected from the
+        rows at fit, however many ids there are. And its standard error if nothing changed.
+    moved : tuple of dict
+        The ids that add most to the drift: id, share of the rows, expected share.
     miscalibration : float
         Mean absolute difference, over rows, between the rate of an id now and at fit.
     n_miscalibrated : int
@@ -63,6 +68,8 @@ class ColumnEvaluation:
     missing: float
     expected_unseen: float
     drift: float
+    drift_error: float
+    moved: tuple[dict[str, float], ...]
     miscalibration: float
     n_miscalibrated: int
     ids: pa.Table = field(repr=False, compare=False)
@@ -78,6 +85,8 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
         The `ColumnEvaluation` of each column.
     rows : int or float
         Rows, by weight.
+    n_rows : int or None
+        Rows, each counted once.
     rate, rate_at_fit : float
         The share of positive labels in these rows, and in the rows of the codebook.
     is_fitted : bool
@@ -90,6 +99,7 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
 
     columns: Mapping[str, ColumnEvaluation]
     rows: int | float
+    n_rows: int | None
     rate: float
     rate_at_fit: float
     is_fitted: bool
@@ -136,7 +146,7 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
             f"unseen {100 * column.unseen:.1f} %"
             for name, column in self.columns.items()
         ]
-        head = f"{number(len(self), 'column')}, {number(self.rows, 'row')}"
+        head = f"{number(len(self), 'column')}, {shown_rows(self.rows, self.n_rows)}"
         figures = f"train MI {self.kept:.4g} nats/row, test gain {self.gain:.4g}"
         warnings = [f"warning: {text}" for text in self.warnings]
         return "\n  ".join([f"Evaluation({head}: {figures})", *lines, *warnings])
@@ -150,7 +160,8 @@ def warnings_of(book: Codebook, name: str, found: ColumnEvaluation) -> list[str]
             *_leaking(book, name, found),
             *_not_generalising(book, found),
             *_ordered(book, name),
-            *_changing(book, name, found),
+            *_changing(found),
+            *_drifting(book, name, found),
         )
     ]
 
@@ -181,14 +192,24 @@ def _ordered(book: Codebook, name: str) -> Iterator[str]:
     n_values = column.n_values + column.n_rare
     if column.kind not in ("text", "boolean") and n_values <= _FEW_VALUES:
         values = number(n_values, "value")
-        yield f"has only {values}, which have a natural order. Give it to the model as it is."
+        yield f"has only {values}. If their order means something, give it to the model as it is."
 
 
-def _changing(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[str]:
+def _changing(found: ColumnEvaluation) -> Iterator[str]:
     if found.unseen > found.expected_unseen + _MORE_UNSEEN:
         expected = f"{100 * found.expected_unseen:.0f} % were expected"
         yield f"has unseen values in {100 * found.unseen:.0f} % of the rows; {expected}. Refit on recent rows."
-    rows = float(np.sum(found.ids["rows"]))
-    by_chance = (book.columns[name].size - 1) * (1 / max(book.rows, 1) + 1 / max(rows, 1))
-    if found.drift > MUCH_DRIFT + by_chance:
-        yield f"has drifted: population stability index {found.drift:.2f}. Refit on recent rows."
+
+
+def _drifting(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[str]:
+    if found.drift > MUCH_DRIFT + _CLEAR * found.drift_error:
+        moved = ", ".join(_moved(book, name, **one) for one in found.moved[:_MOST_MOVED])
+        yield f"has drifted: population stability index {found.drift:.2f}: {moved}. Refit on recent rows."
+
+
+def _moved(book: Codebook, name: str, id: float, share: float, expected: float) -> str:
+    """Say how the share of an id changed."""
+    values = book.members(name, int(id), _EXAMPLES + 1)
+    some = ", ".join(short(value) for value in values[:_EXAMPLES]) + ", ..." * (len(values) > _EXAMPLES)
+    of_values = f" ({some})" if values else " (no value of the codebook)"
+    return f"id {id}{of_values} has {100 * share:.1f} % of the rows ({100 * expected:.1f} % expected)"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.matching import check_same
 from vocabfold.codebook.out_of_fold import (
     gained,
     ids_by_rate,
@@ -31,7 +32,7 @@ from vocabfold.codebook.out_of_fold import (
 from vocabfold.codebook.queries import alike_in_folds
 from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
-from vocabfold.counts.counts import Counts, not_counts
+from vocabfold.counts.counts import Counts
 from vocabfold.counts.units import UNITS
 from vocabfold.errors import InputError
 from vocabfold.evaluation.held_out import hedged, joined, judge
@@ -99,11 +100,7 @@ def spaced(least: int, chosen: int, most: int, n: int) -> list[int]:
 
 def check_counts(book: Codebook, counts: Counts) -> None:
     """Refuse counts that the codebook cannot have been fitted on."""
-    if not isinstance(counts, Counts):
-        raise not_counts(counts)
-    of_book, of_counts = ((noun.label, noun.positive, noun.features) for noun in (book, counts))
-    if of_book != of_counts or not counts.agree(book):
-        raise other_counts()
+    check_same(book, counts)
     _settings(book, book.budget)  # a header of a file may hold anything
     if book.budget > _LARGEST:
         raise InputError(

@@ -21,6 +21,7 @@ import vocabfold
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.settings import OPTIONS, default_of
+from vocabfold.counts.units import shown_rows
 from vocabfold.errors import flag, printable
 from vocabfold.evaluation.comparison import Comparison
 from vocabfold.evaluation.held_out import interval
@@ -28,7 +29,6 @@ from vocabfold.evaluation.results import ColumnEvaluation, Evaluation
 from vocabfold.evaluation.sweep import Step
 from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
-from vocabfold.support.checks import number
 
 _ALIKE = 0.01  # of the best: a smaller difference does not matter
 _PLATEAU = 0.9  # of the best: from here on, differences between neighbouring budgets are chance
@@ -85,7 +85,7 @@ def _gap(result: Any) -> float | None:
 
 def _about(book: Codebook, held_out: Evaluation | None) -> Json:
     base = book.pos / (book.neg + book.pos)
-    names = ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "digest")
+    names = ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "n_rows", "digest")
     return {name: getattr(book, name) for name in names} | {
         "label": shown(book.label),
         "positive": shown(book.positive),
@@ -252,11 +252,12 @@ def _trust(held_out: Evaluation) -> Json:
         for name, column in held_out.items()
     ]
     warnings = list(held_out.warnings)
-    if held_out.rows < _FEW_ROWS:
-        rows = number(held_out.rows, "held-out row")
+    if (held_out.n_rows or held_out.rows) < _FEW_ROWS:
+        rows = shown_rows(held_out.rows, held_out.n_rows, "held-out row")
         warnings.append(f"{rows} cannot show whether the codebook generalises. Give some thousands.")
     return {
         "rows": held_out.rows,
+        "n_rows": held_out.n_rows,
         "rate": held_out.rate,
         "rate_at_fit": held_out.rate_at_fit,
         "is_fitted": held_out.is_fitted,

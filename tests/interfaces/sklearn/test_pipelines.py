@@ -44,6 +44,7 @@ def test_pipelines_are_trained_out_of_fold():
     assert (scores > -np.log(2)).all()
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_over_budgets(n_jobs):
     grid = {"vocabularycompressor__budget": [3, 60]}

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook, grouped
 from vocabfold.counts.counts import Counts
+from vocabfold.counts.units import shown_rows
 from vocabfold.errors import InputError, printable
 from vocabfold.fitting.advice import cannot_be_spent
 from vocabfold.folding.printing import share_kept, shown_gap
@@ -82,7 +83,8 @@ def counts(path: str, counted: Counts, as_json: bool) -> None:
         [[shown(name), kind, f"{n_values[name]:,}"] for name, kind in counted.kinds.items()],
     )
     share = f"{100 * counted.positive_rows / counted.rows:.1f} % with {counted.label} = {counted.positive}"
-    line(f"\nwrote the counts of {number(counted.rows, 'row')} ({shown(share)}) to {printable(path)}")
+    n_rows = shown_rows(counted.rows, counted.n_rows)
+    line(f"\nwrote the counts of {n_rows} ({shown(share)}) to {printable(path)}")
 
 
 def book(path: str, found: Codebook, as_json: bool, written: Transformed | None = None) -> None:
@@ -124,7 +126,7 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
         line(text)
     label = shown(f"{found.label} = {found.positive}")
     method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
-    line(f"{printable(path)}: fitted on {number(found.rows, 'row')}, label {label}{method}")
+    line(f"{printable(path)}: fitted on {shown_rows(found.rows, found.n_rows)}, label {label}{method}")
     if written is not None:
         is_leaking = found.settings["method"] == "selection"  # it chooses values by their labels
         line(_written(written) + ("" if is_leaking else " (encoded out of fold)"))
@@ -199,7 +201,7 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
     rows.append(["all", *figures, *[""] * (len(heads) - len(figures) - 1)])
     table(heads, rows)
     rates = f"{100 * found.rate:.1f} % positive ({100 * found.rate_at_fit:.1f} % at fit)"
-    line(f"\n{number(found.rows, 'row')}, {rates}; MI and gain in nats/row, summed in the last line")
+    line(f"\n{shown_rows(found.rows, found.n_rows)}, {rates}; MI and gain in nats/row, summed in the last line")
     for text in found.warnings:
         sys.stderr.write(f"warning: {printable(text)}\n")
     if problem:
@@ -282,7 +284,8 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
                 examples + more,
             ]
         )
-    table(["id", "rate", "rows", "values", "examples"], rows)
+    of_rows = "rows" if found.n_rows in (None, found.rows) else "weight"
+    table(["id", "rate", of_rows, "values", "examples"], rows)
     if len(groups) > limit:
         line(f"... and {len(groups) - limit:,} more ids (--limit)")
     get = "are refused" if found.settings["unseen"] == "error" else f"get the id {column.other}"
