@@ -144,7 +144,5 @@ def entropy(book: Codebook) -> float:
 
 
 def _rows(book: Codebook) -> float:
-    """Return the rows that were counted, each once, or their weight where only that was saved."""
-    if book.neg_rows is None or book.pos_rows is None:
-        return book.rows
-    return book.neg_rows + book.pos_rows
+    """Return the rows that were counted, or their weight where only that was saved."""
+    return book.rows if book.n_rows is None else book.n_rows
