@@ -77,6 +77,7 @@ class Counts(Totals):
         "frequent",
         "pairs",
         "parts",
+        "readings",
         "sql",
         "table",
     }
