@@ -102,11 +102,13 @@ def test_rows_with_equal_values_are_told_apart_by_their_labels():
 @pytest.mark.parametrize(
     "kind", ["one", "two", "each", "csv", "csv to csv", "json", "pandas", "polars", "lazy"]
 )
-@pytest.mark.parametrize("options", [{"min_count": 20}, KEPT], ids=str)
+@pytest.mark.parametrize("options", [{"smoothing": 2}, KEPT], ids=str)
 def test_rows_in_their_order_pass_and_others_do_not(tmp_path, kind, options):
     """Whatever holds them, and in batches of whatever size."""
     table = clicks(n_sites=60)
-    changed = swapped(swapped(table, 1400, 1621), 1401, 1623)
+    order = np.arange(3000)
+    order[1300:1500], order[1700:1900] = order[1700:1900].copy(), order[1300:1500].copy()
+    changed = table.take(order)
     for name, rows in (("given", table), ("changed", changed)):
         (tmp_path / name).mkdir()
         pq.write_table(rows.slice(0, 1600), tmp_path / name / "a.parquet", row_group_size=700)
@@ -265,6 +267,8 @@ def test_an_order_passes_just_if_its_counts_are_those_that_were_counted(
     is_same = True
     for at, name in enumerate(book.features):
         shared = book.columns[name].shared
+        if len(shared) < 2:
+            continue  # one id, which is the same in all folds
         values = {
             row["value"]: repr(row["value"]) if row["id"] in shared else "dedicated"
             for row in book[name].to_pylist()

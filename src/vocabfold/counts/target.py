@@ -24,7 +24,7 @@ from vocabfold.io.rows.source import Rows
 from vocabfold.support.checks import number
 
 MAX_FOLDS = 1000
-PRIME = 2**31 - 1
+_PRIME = 2**31 - 1
 _SHOWN = 4  # values of a label in an error
 
 Row = dict[str, Any]
@@ -249,13 +249,13 @@ def _check_folds(fold_column: str, folds: int, classes: list[Row]) -> int:
 
 def _assigned(number: str, folds: int, seed: int) -> str:
     """Return the fold of a row by its number: two rounds of a multiplicative generator with shifts between."""
-    mixed = f"(({number} + {1 + seed * 40692 % PRIME}) % {PRIME} * 48271 % {PRIME})"
-    mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {PRIME})"
+    mixed = f"(({number} + {1 + seed * 40692 % _PRIME}) % {_PRIME} * 48271 % {_PRIME})"
+    mixed = f"(xor({mixed}, {mixed} >> 15) * 69621 % {_PRIME})"
     return f"xor({mixed}, {mixed} >> 13) % {folds}"
 
 
 def assigned(numbers: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int32]:
     """Return the folds of rows by their numbers: those that the query for them gives."""
-    mixed = (numbers + (1 + seed * 40692 % PRIME)) % PRIME * 48271 % PRIME
-    mixed = (mixed ^ mixed >> 15) * 69621 % PRIME
+    mixed = (numbers + (1 + seed * 40692 % _PRIME)) % _PRIME * 48271 % _PRIME
+    mixed = (mixed ^ mixed >> 15) * 69621 % _PRIME
     return ((mixed ^ mixed >> 13) % folds).astype(np.int32)

@@ -54,7 +54,10 @@ class FoldedIndex:
     def resolve(self, places: Ids, rows: InFolds) -> tuple[Ids, int, Sums]:
         """Return the id of each place in a fold, or -1, how many rows were not counted there, and sums."""
         labels = rows.labels if self.counted is not None else rows.labels[:0]
-        return _resolve(places, rows.folds, labels, self.ids, self.starts, self.folds, self.ids_in_fold)
+        ids, n_uncounted, marks = _resolve(
+            places, rows.folds, labels, self.ids, self.starts, self.folds, self.ids_in_fold
+        )
+        return ids, n_uncounted, np.array([rows.n_rows, marks])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +131,7 @@ class FoldedStore:
 
     def _with_rows(self, engine: Engine, name: str, by_fold: str) -> tuple[str, tuple[str, ...]]:
         """Return the query for counts by fold beside those of the rows given, and the names of these."""
-        if self.reading is None:
+        if self.reading is None or len(self.book.columns[name].shared) < 2:
             return by_fold, ()
         own = ", ".join(f"coalesce(o.{side}, 0) AS own_{side}" for side in self._sides)
         alone = self.reading.sql(engine, name, by_fold=True)
@@ -238,11 +241,11 @@ def one_fold() -> InputError:
 @kernel
 def _resolve(
     places: Ids, folds: Ids, labels: Labels, ids: Ids, starts: Units, row_folds: Ids, row_ids: Ids
-) -> tuple[Ids, int, Sums]:
-    """Return the id of each place: that of its fold, if it has rows there; how often not; and sums."""
+) -> tuple[Ids, int, Units]:
+    """Return the id of each place: that of its fold, if it has rows there; how often not; and marks."""
     found = np.empty(places.size, np.int32)
-    sums = np.zeros((2, 3), np.int64)
     n_strange = 0
+    negative = positive = unknown = 0  # marks
     for i in range(places.size):
         place = places[i]
         found[i] = ids[place] if place >= 0 else -1
@@ -256,8 +259,9 @@ def _resolve(
                     is_strange = False
                     break
             n_strange += is_strange
-        if labels.size:
-            sums[0, labels[i]] += 1
-            if slot >= 0:
-                sums[1, labels[i]] += mark(slot)
-    return found, n_strange, sums
+        if labels.size and slot >= 0:
+            of_row = mark(slot)
+            negative += of_row * (labels[i] == 0)
+            positive += of_row * (labels[i] == 1)
+            unknown += of_row * (labels[i] == 2)
+    return found, n_strange, np.array([negative, positive, unknown])

@@ -1,27 +1,31 @@
 """Rows whose folds go by their number -> whether they are in the order in which they were counted.
 
 Another order does no harm if the rows by value, label and fold are as many as were counted: the counts are then
-those of this order too. So nothing is kept of the order itself. Each value with a shared id has a mark in each
-fold, a number that looks random. The marks of all rows with a label are summed up, and the sum is compared with
-the one that follows from the counts.
+those of this order too. So nothing is kept of the order itself. Nor does it harm a column with a single
+shared id, which is the same in all folds. Elsewhere, each value with a shared id has a mark in each fold, a
+number that looks random. The marks of all rows with a label are summed up, and the sum is compared with the one
+that follows from the counts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vocabfold.counts.target import PRIME, as_text
+from vocabfold.counts.target import as_text
 from vocabfold.errors import InputError, argument
 from vocabfold.support.kernels import inlined, kernel
 
 Ids = NDArray[np.int32]
 Labels = NDArray[np.int8]
 Sums = NDArray[np.int64]  # of rows, and of their marks, by label
+
+_BITS, _ODD, _MIX = 2**31 - 1, 0x5E3779B9, 0x56E8FEB9
 
 _MISSING = 2  # beside 0 and 1: the row has no label, or none is given
 
@@ -32,6 +36,11 @@ class InFolds:
 
     folds: Ids
     labels: Labels = field(default_factory=lambda: np.empty(0, np.int8))
+
+    @cached_property
+    def n_rows(self) -> Sums:
+        """The rows by label."""
+        return np.bincount(self.labels, minlength=3)
 
     def part(self, start: int, n_rows: int) -> InFolds:
         """Return those of some of the rows."""
@@ -115,10 +124,10 @@ def _labels(column: pa.Array, positive: str) -> Labels:
 
 @inlined
 def mark(slot: int) -> int:
-    """Return a number that looks random: two rounds of a multiplicative generator with shifts between."""
-    mixed = (slot + 1) % PRIME * 48271 % PRIME
-    mixed = (mixed ^ mixed >> 15) * 69621 % PRIME
-    return mixed ^ mixed >> 13
+    """Return a number of 31 bits that looks random; no step of it exceeds 63 bits."""
+    mixed = (slot & _BITS) * _ODD
+    mixed = ((mixed ^ mixed >> 29) & _BITS) * _MIX
+    return (mixed ^ mixed >> 31) & _BITS
 
 
 @kernel
