@@ -13,6 +13,7 @@ from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import whole
 from vocabfold.errors import InputError, argument
+from vocabfold.fitting import fold_rates
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
@@ -117,6 +118,7 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         if counts.folds:
             for name, found in store.by_fold(engine):
                 columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
+            fold_rates.check(counts, columns, found)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None
