@@ -96,13 +96,21 @@ def test_folds_that_go_with_the_label_of_each_value_warn():
         vf.fit(counts, 40, smoothing=1)
 
 
+def test_ids_without_a_prior_may_do_harm_in_honest_folds():
+    rng = np.random.default_rng(0)
+    site, click = rng.integers(0, 300, 2000), rng.integers(0, 2, 2000)
+    rows = pa.table({"site": site.astype(str), "click": click, "part": rng.integers(0, 2, 2000)})
+    book = vf.fit(vf.count(rows, "click", fold_column="part"), 250, aim="information")
+    assert book.gain < -0.01
+
+
 def test_an_id_is_to_blame_for_nothing_but_the_folds():
     """In many rows, the rates of two halves differ a little, and the only id costs what they do."""
     rng = np.random.default_rng(0)
     part = np.arange(400_000) % 2
     click = (rng.random(part.size) < 0.5 + 0.01 * part).astype(int)
     rows = pa.table({"site": ["a"] * part.size, "click": click, "part": part})
-    book = vf.fit(vf.count(rows, "click", fold_column="part"), 2, aim="information")
+    book = vf.fit(vf.count(rows, "click", fold_column="part"), 2, aim="information", smoothing=1)
     assert book.gain < -1e-4
 
 

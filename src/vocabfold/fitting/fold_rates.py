@@ -83,13 +83,14 @@ def _of_gains(sums: Mapping[str, Sums], counts: Counts, cost: float, columns: Ma
     """Return what to say of a column whose rates in other folds mislead by far more than by chance.
 
     What ids keep by chance costs as much in other folds, and twice as much if they are half of the rows; on top
-    comes a nat per id, the standard error of as many, and the cost of the folds themselves.
+    come a nat per id, the standard error of as many, and the cost of the folds themselves. Without a prior,
+    honest folds may cost more than that.
     """
     n_rows = sum(side.sum() for side in _rows(sums, counts))
     for name, column in columns.items():
         by_chance = 2 * column.information + (column.size + _ERRORS * column.size**0.5) / n_rows
         assert column.gain is not None
-        if column.gain < -by_chance - cost:
+        if column.strength and column.gain < -by_chance - cost:
             return (
                 f"the rates of the values of column {name!r} are wrong in other folds: its CV gain is "
                 f"{column.gain:.2g} nats/row."
