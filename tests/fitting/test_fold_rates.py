@@ -122,6 +122,11 @@ def test_chance_is_that_of_the_usual_test_where_folds_are_large(table):
     assert p_value(neg, pos) == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_trillion_rows_take_no_room():
+    assert p_value(np.full(5, 9e11), np.full(5, 1e11)) == 1
+    assert p_value(np.full(2, 9e11), np.array([1e11, 1.01e11])) == 0
+
+
 @pytest.mark.parametrize(("n_folds", "n_rows"), [(2, 40), (5, 100), (300, 3000), (1000, 3000), (1000, 900)])
 def test_chance_does_not_cry_wolf_where_folds_are_small(n_folds, n_rows):
     rng = np.random.default_rng(0)

@@ -82,6 +82,11 @@ def fit(
     InputError
         The counts or the options cannot be used.
 
+    Warns
+    -----
+    VocabfoldWarning
+        The folds of the counts go with the label, so that ids of training rows would tell it, inverted.
+
     Notes
     -----
     The id of an infrequent value leaks the labels of its rows: a model trained on the rows that were counted

@@ -62,7 +62,7 @@ def p_value(neg: Floats, pos: Floats) -> float:
     rows = neg + pos
     rate = pos.sum() / rows.sum()
     least = _LEAST_EXPECTED / min(rate, 1 - rate)
-    place = ((np.cumsum(rows) - rows) // least).astype(np.int64)
+    _, place = np.unique((np.cumsum(rows) - rows) // least, return_inverse=True)
     rows, pos = (np.bincount(place, side).astype(float) for side in (rows, pos))
     expected = rows[rows > 0] * rate
     squares = (pos[rows > 0] - expected) ** 2 / (expected * (1 - rate))
