@@ -1,5 +1,7 @@
 """Counts -> codebook: the same on both engines, and for ever the same."""
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import vocabfold as vf
@@ -88,3 +90,12 @@ def test_a_saved_codebook_is_the_same(tried, expected, tmp_path):
 def test_methods_are_compared_alike(tried, expected):
     found, same = (vf.compare(work.counts(), 20) for work in (tried, expected))
     assert [(trial.method, trial.loss) for trial in found] == [(trial.method, trial.loss) for trial in same]
+
+
+def test_folds_that_go_with_the_label_warn(tried, table):
+    clicks = table["click"].to_numpy(zero_copy_only=False)
+    rows = tried.engine.rows(table.append_column("bad", pa.array(clicks + np.arange(clicks.size) % 2)))
+    counts = vf.count(rows, "click", FEATURES[:2], fold_column="bad", weight="weight")
+    said = r"^label rates differ between folds, from 0\.0% to 100\.0%\. .* on Spark by a hash of an id\.$"
+    with pytest.warns(vf.VocabfoldWarning, match=said):
+        vf.fit(counts, 60)

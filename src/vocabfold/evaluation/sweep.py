@@ -135,7 +135,8 @@ def _fit_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
     """Return the results of each budget, by fitting and evaluating."""
     steps = []
     for budget in map(int, track([*map(str, _budgets(book, book.n_values, n_steps))], "trying budgets")):
-        found = fit_counts(counts, _settings(book, budget))
+        with notes.taking():  # what there is to warn of was said at the fit
+            found = fit_counts(counts, _settings(book, budget))
         judged = None if new_rows is None else judge(found, new_rows, "")
         held_out = None if judged is None else {name: one.gain for name, one in judged.items()}
         steps.append(Step(budget, found.columns, held_out))

@@ -13,6 +13,7 @@ from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.units import whole
 from vocabfold.errors import AdviceWarning, InputError, argument
+from vocabfold.fitting import fold_rates
 from vocabfold.fitting.advice import advice
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
@@ -82,6 +83,11 @@ def fit(
     InputError
         The counts or the options cannot be used.
 
+    Warns
+    -----
+    VocabfoldWarning
+        The folds of the counts go with the label, so that ids of training rows would tell it, inverted.
+
     Notes
     -----
     The id of an infrequent value leaks the labels of its rows: a model trained on the rows that were counted
@@ -119,6 +125,7 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         if counts.folds:
             for name, found in store.by_fold(engine):
                 columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
+            fold_rates.check(counts, columns, found)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None

@@ -41,6 +41,19 @@ def test_from_rows_to_ids(vocabfold, rows):
     assert pq.read_table("each/tuesday.parquet").schema.names == ["site", "zip"]
 
 
+@pytest.mark.filterwarnings("default:.*label rates differ between folds")
+def test_folds_that_go_with_the_label_warn_in_the_words_of_flags(vocabfold, rows):
+    table = pq.read_table(rows[0]).sort_by("click")
+    folds = pa.array([i * 5 // table.num_rows for i in range(table.num_rows)])
+    pq.write_table(table.append_column("part", folds), "sorted.parquet")
+    words = ["--label", "click", "--budget", "12", "--fold-column", "part", "-o", "book"]
+    code, _, err = vocabfold("fit", "sorted.parquet", *words)
+    assert code == 0
+    assert re.search(
+        r"^warning: label rates differ between folds, from .* with --folds 5, in", err, re.MULTILINE
+    )
+
+
 def test_counts_are_kept_and_merged(vocabfold, rows):
     for path in rows:
         out = ok(vocabfold("count", path, "--label", "click", "-o", path.removesuffix(".parquet")))

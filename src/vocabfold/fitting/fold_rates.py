@@ -1,0 +1,111 @@
+"""Counts by fold -> a warning, if the folds go with the label.
+
+The id of a training row comes from the other folds. If its own fold has more positive rows than these, their
+rate is too low for it, and so are the rates of all values there: ids of training rows tell their own labels,
+inverted. Rows sorted by label and folds by position do that.
+
+Label rates also differ between months and between groups of users, by more than chance if there are many rows.
+Such folds are fine as long as the rate of the other folds costs little (on flights by month, 0.3 % of the
+entropy of the label).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import special
+
+from vocabfold.codebook.column import BookColumn
+from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
+from vocabfold.counts.counts import Counts
+from vocabfold.counts.units import ROWS, UNITS
+from vocabfold.errors import argument
+from vocabfold.support import notes
+
+_CHANCE = 1e-6  # probability
+_LITTLE = 0.01  # of the entropy of the label
+_LEAST_EXPECTED = 5  # rows of the rarer label, so that the statistic has the distribution of chi-square
+_ERRORS = 5  # standard errors
+
+Sums = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def check(counts: Counts, columns: Mapping[str, BookColumn], by_fold: pa.Table) -> None:
+    """Warn if the folds go with the label, given the sums by fold of any one column: all add up to the same."""
+    sums = {name: _of_folds(by_fold, name, counts.folds) for name in counts.sums}
+    cost = cost_of(sums, counts)
+    said = _of_rates(sums, counts, cost) or _of_gains(sums, counts, cost, columns)
+    if said:
+        notes.warn(
+            f"{said} The ids of training rows come from the other folds, so they tell their own labels, "
+            f"inverted. Assign rows to folds whatever their label is: with {argument('folds', 5)}, in "
+            "scikit-learn with cv=5, on Spark by a hash of an id.",
+        )
+
+
+def cost_of(sums: Mapping[str, Sums], counts: Counts) -> float:
+    """Return by how much the rate of the other folds is worse than the overall rate, in nats per row."""
+    n_rows = (counts.neg + counts.pos) / counts.units_per_row
+    return max(0.0, -float(told_by_rest(rest_of(sums), sums, counts, 0.0).sum()) / n_rows)
+
+
+def p_value(neg: Floats, pos: Floats) -> float:
+    """Return how likely label rates differ so much by chance, given the rows of each fold by label.
+
+    Small folds are put together with those next to them.
+    """
+    rows = neg + pos
+    rate = pos.sum() / rows.sum()
+    least = _LEAST_EXPECTED / min(rate, 1 - rate)
+    _, place = np.unique((np.cumsum(rows) - rows) // least, return_inverse=True)
+    rows, pos = (np.bincount(place, side).astype(float) for side in (rows, pos))
+    expected = rows[rows > 0] * rate
+    squares = (pos[rows > 0] - expected) ** 2 / (expected * (1 - rate))
+    return float(special.chdtrc(squares.size - 1, squares.sum())) if squares.size > 1 else 1.0
+
+
+def _of_rates(sums: Mapping[str, Sums], counts: Counts, cost: float) -> str:
+    """Return what to say of folds whose label rates differ."""
+    shares = np.array([counts.neg, counts.pos]) / (counts.neg + counts.pos)
+    if cost < _LITTLE * special.entr(shares).sum() or p_value(*_rows(sums, counts)) > _CHANCE:
+        return ""
+    units = sums["neg"] + sums["pos"]
+    rates = sums["pos"][units > 0] / units[units > 0]
+    return f"label rates differ between folds, from {100 * rates.min():.1f} % to {100 * rates.max():.1f} %."
+
+
+def _of_gains(sums: Mapping[str, Sums], counts: Counts, cost: float, columns: Mapping[str, BookColumn]) -> str:
+    """Return what to say of a column whose rates in other folds mislead by far more than by chance.
+
+    What ids keep by chance costs as much in other folds, and twice as much if they are half of the rows; on top
+    come a nat per id, the standard error of as many, and the cost of the folds themselves. Without a prior,
+    honest folds may cost more than that.
+    """
+    n_rows = sum(side.sum() for side in _rows(sums, counts))
+    for name, column in columns.items():
+        by_chance = 2 * column.information + (column.size + _ERRORS * column.size**0.5) / n_rows
+        assert column.gain is not None
+        if column.strength and column.gain < -by_chance - cost:
+            return (
+                f"the rates of the values of column {name!r} are wrong in other folds: its CV gain is "
+                f"{column.gain:.2g} nats/row."
+            )
+    return ""
+
+
+def _rows(sums: Mapping[str, Sums], counts: Counts) -> list[Floats]:
+    """Return the negative and the positive rows of each fold, each row counted once if that is known."""
+    if ROWS[0] in sums:
+        return [sums[side].astype(float) for side in ROWS]
+    return [sums[side] / counts.units_per_row for side in UNITS]
+
+
+def _of_folds(by_fold: pa.Table, name: str, folds: int) -> Sums:
+    """Return a sum over all values in each fold."""
+    found = np.zeros(folds, np.int64)
+    np.add.at(found, by_fold["fold"].to_numpy(), by_fold[name].to_numpy() * by_fold["n"].to_numpy())
+    return found
