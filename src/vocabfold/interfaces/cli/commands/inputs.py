@@ -25,6 +25,14 @@ def are_counts(data: list[str]) -> list[bool]:
     return [os.path.exists(os.path.join(path, COUNTS.header)) for path in data]  # a name may be too long
 
 
+def check_there(data: list[str], *, or_counts: bool = False) -> None:
+    """Refuse files that are not there, before anything heavy is loaded: names are easily mistyped."""
+    from vocabfold.io.rows import files
+
+    if not (or_counts and any(are_counts(data))):
+        files.find(data)
+
+
 def counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory: str | None) -> Counts:
     """Return the counts of rows; or those of folders that hold counts."""
     is_counted = are_counts(data)
