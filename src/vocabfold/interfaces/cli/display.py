@@ -284,7 +284,7 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
     of_rows = "rows" if found.n_rows in (None, found.rows) else "weight"
     table(["id", "rate", of_rows, "values", "examples"], rows)
     if len(groups) > limit:
-        line(f"... and {len(groups) - limit:,} more ids (--limit)")
+        line(f"... and {number(len(groups) - limit, 'more id')} (--limit)")
     get = "are refused" if found.settings["unseen"] == "error" else f"get the id {column.other}"
     line(f"\nValues that are not in the codebook {get}.")
 

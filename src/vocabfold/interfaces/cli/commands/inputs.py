@@ -25,12 +25,13 @@ def are_counts(data: list[str]) -> list[bool]:
     return [os.path.exists(os.path.join(path, COUNTS.header)) for path in data]  # a name may be too long
 
 
-def check_there(data: list[str], *, or_counts: bool = False) -> None:
-    """Refuse files that are not there, before anything heavy is loaded: names are easily mistyped."""
+def check_there(data: list[str]) -> None:
+    """Refuse paths that are not there, before anything heavy is loaded: names are easily mistyped."""
     from vocabfold.io.rows import files
 
-    if not (or_counts and any(are_counts(data))):
-        files.find(data)
+    for path in () if any(are_counts(data)) else data:
+        if not os.path.exists(path):  # it may be a pattern
+            files.find(path)
 
 
 def counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory: str | None) -> Counts:

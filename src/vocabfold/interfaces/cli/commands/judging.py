@@ -106,7 +106,7 @@ def compare(
 
     vocabfold compare 'days/*.parquet' --label click --budgets 1k,10k --methods exact,greedy,frequency
     """
-    check_there(data, or_counts=True)
+    check_there(data)
     from vocabfold.evaluation import comparison
     from vocabfold.interfaces.cli import display
 

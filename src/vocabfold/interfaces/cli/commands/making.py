@@ -128,7 +128,7 @@ def fit(
     places.check_place(out, headers.CODEBOOK, overwrite=force)
     FitSettings(**settings)  # refuses wrong options before anything is counted
     options.check_unused("method", [settings["method"]], settings)
-    check_there(data, or_counts=True)
+    check_there(data)
     from vocabfold.interfaces.cli import display
 
     of_rows: dict[str, Any] = {
