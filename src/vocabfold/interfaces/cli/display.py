@@ -189,7 +189,7 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
             f"{column.gain:.4g}",
             f"{column.error:.1g}",
             *(f"{100 * share:.1f} %" for share in (column.unseen, column.infrequent, column.missing)),
-            f"{column.drift:.2g}",
+            f"{column.drift:.2f}",
             f"{column.n_miscalibrated:,} of {len(column.ids):,}",
         ]
         for name, column in found.items()
