@@ -231,3 +231,26 @@ def test_whoever_looks_at_a_codebook_loads_little(tmp_path):
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "count nope.csv --label y -o c",
+        "fit nope.csv --label y --budget 9 -o b",
+        "compare nope.csv --label y -b 9",
+    ]
+    + [
+        "transform book nope.csv -o ids.csv",
+        "evaluate book nope.csv",
+        "report book --heldout nope.csv -o r.html",
+    ],
+)
+def test_a_file_that_is_not_there_is_refused_before_anything_heavy_is_loaded(words, tmp_path):
+    code = (
+        f"import sys; from vocabfold.interfaces.cli.main import main; sys.argv[1:] = {words.split()}\n"
+        f"try: main()\nfinally: print([m for m in {[*HEAVY, 'pyarrow']} if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert result.stderr == "error: there is no file 'nope.csv'.\n"
+    assert (result.returncode, result.stdout) == (2, "[]\n")

@@ -18,6 +18,13 @@ def test_counts_are_those_of_a_loop(tried, table):
         assert tabulated(counts[name]) == count_rows(rows, name, "click", positive=True), name
 
 
+def test_columns_may_be_added_to_the_text_columns(tried, table):
+    counts = vf.count(tried.rows, "click", also=["share"], exclude=["weight"])
+    chosen = (TEXT, "share", "nothing")  # a column of missing values might hold texts
+    assert counts.features == chosen
+    assert counts.left_out == tuple(n for n in table.column_names if n not in (*chosen, "click", "weight"))
+
+
 def test_counts_by_fold_and_by_weight_are_those_of_a_loop(tried, table):
     rows = table.to_pylist()
     found = tried.counts(fold_column="fold", weight="weight")["number"]

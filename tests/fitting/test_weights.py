@@ -181,3 +181,16 @@ def test_counts_that_do_not_tell_rows_from_weights_are_not_added_to_such_that_do
     assert (old + old).rows == 2 * counts.rows
     with pytest.raises(vf.InputError, match=r"^these are not the counts"):
         vf.fit(old, 20, min_count=1).report(tmp_path / "page.html", counts=counts)
+
+
+def test_rows_are_shown_once_each_and_by_weight(tmp_path):
+    rows = weighted(clicks(300), (20, 0.5))
+    counts = vf.count(rows, "click", ["site"], weight="w")
+    by_weight = f"300 rows ({counts.rows:,} by weight)"
+    assert f"(1 column, {by_weight}, " in repr(counts)
+    found = vf.fit(counts, 20, min_count=1).evaluate(rows, weight="w")
+    assert (found.n_rows, found.rows) == (300, counts.rows)
+    assert f"(1 column, {by_weight}: " in repr(found)
+    plain = vf.count(rows, "click", ["site"])
+    assert "(1 column, 300 rows, " in repr(plain)
+    assert "(1 column, 300.0 rows" not in repr(replace(counts, neg_rows=None, pos_rows=None))

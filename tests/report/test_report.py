@@ -96,6 +96,7 @@ def test_shares_show_what_is_missing(share, text):
     assert percent(share) == text
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 def test_findings_without_anything_to_find():
     rows = visits(300)
     nothing = rows.set_column(3, LABEL, rows[LABEL].take([*range(1, 300), 0]))

@@ -60,6 +60,9 @@ def values(page, selector):
 def test_the_page_opens_by_itself_and_fits(opened, reported, width, scheme):
     page = opened(reported.path, width, color_scheme=scheme, offline=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width == 1280:  # no table is cut off
+        for box in page.locator(".scroll").all():
+            assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
     assert page.locator(".plot svg").count() == 8
     for box in page.locator(".plot svg").all():
         assert 0 < box.bounding_box()["width"] <= width
@@ -77,6 +80,7 @@ def test_the_page_opens_by_itself_and_fits(opened, reported, width, scheme):
     assert dark == (scheme == "dark")
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 def test_the_slider_shows_what_fitting_gives(opened, reported):
     page, budgets = opened(reported.path), reported.summary["budgets"]
     for step in (0, budgets["enough"], len(budgets["budget"]) - 2):

@@ -68,6 +68,7 @@ def test_where_the_ids_go(reported):
         assert found["held_out"] == pytest.approx(judged[name].gain)
 
 
+@pytest.mark.filterwarnings("ignore:budget=")
 def test_which_budget_is_enough(reported):
     counts = reported.counts
     found = reported.summary["budgets"]

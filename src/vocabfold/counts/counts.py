@@ -183,7 +183,7 @@ class Counts(Totals):
         width = max(map(len, self.features))
         lines = [f"{name:<{width}}  {kind}{self._shown_values(name)}" for name, kind in self.kinds.items()]
         if len(lines) > _MAX_SHOWN:
-            lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN:,} more columns"]
+            lines[_MAX_SHOWN:] = [f"... and {checks.number(len(lines) - _MAX_SHOWN, 'more column')}"]
         rows = shown_rows(self.rows, self.n_rows)
         head = f"Counts({checks.number(len(self), 'column')}, {rows}, {share}{folds}{parts})"
         return "\n  ".join([head, *lines])

@@ -25,6 +25,7 @@ from vocabfold.folding.curve import Curve, order
 from vocabfold.folding.methods import BY_VALUE
 from vocabfold.folding.solve import exact
 from vocabfold.support import notes
+from vocabfold.support.checks import number
 
 Ints = NDArray[np.int64]
 
@@ -66,7 +67,7 @@ class Task:
     budget: int
 
     def __str__(self) -> str:
-        return f"{self.method}, {self.budget:,} ids"
+        return f"{self.method}, {number(self.budget, 'id')}"
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,9 @@ def fold(
     tuning = Tuning(epsilon, shards, seed)
     size = checks.at_least("size", size, 1)
     if method == "threshold" and shards > size:
-        raise InputError(f"must be at most the size, {size:,} ids, got {shards:,}.", argument="shards")
+        raise InputError(
+            f"must be at most the size, {checks.number(size, 'id')}, got {shards:,}.", argument="shards"
+        )
     counts = arrays.counts(neg, pos)
     if method in BY_VALUE:
         return fold_values([counts], [order(*counts)], size, method, "uniform")[0][0]

@@ -26,7 +26,7 @@ def summaries(noun: str, columns: Mapping[str, Result], whole: Result) -> str:
         f"{name:<{width}}  {summary(column)}" for name, column in zip(names, columns.values(), strict=True)
     ]
     if len(lines) > _MAX_SHOWN:
-        lines[_MAX_SHOWN:] = [f"... and {len(lines) - _MAX_SHOWN} more columns"]
+        lines[_MAX_SHOWN:] = [f"... and {number(len(lines) - _MAX_SHOWN, 'more column')}"]
     head = f"{noun}({number(len(columns), 'column')}, budget {whole.budget:,}: {summary(whole)})"
     return "\n  ".join([head, *lines])
 
@@ -86,7 +86,9 @@ def html_summary(noun: str, columns: Mapping[str, Result], whole: Result) -> str
         for name, result in [*rows[:_MAX_SHOWN], ("<b>all</b>", whole)]
     ]
     if len(rows) > _MAX_SHOWN:
-        cells.insert(_MAX_SHOWN, [f"... and {len(rows) - _MAX_SHOWN} more columns", *[""] * len(heads)])
+        cells.insert(
+            _MAX_SHOWN, [f"... and {number(len(rows) - _MAX_SHOWN, 'more column')}", *[""] * len(heads)]
+        )
     of_bars = "ids, dedicated ones dark" if getattr(whole, "n_dedicated", 0) else ""
     head = "".join(f"<th>{text}</th>" for text in [*heads, of_bars])
     body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in cells)

@@ -248,6 +248,7 @@ def _trust(held_out: Evaluation) -> Json:
     columns = [
         {"name": shown(name), "n_ids": len(column.ids)}
         | {fact: getattr(column, fact) for fact in names}
+        | {"moved": list(column.moved)}
         | {"calibration": _calibration([column])}
         for name, column in held_out.items()
     ]

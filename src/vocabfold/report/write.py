@@ -87,8 +87,9 @@ def _check_comparison(book: Codebook, compared: Comparison) -> None:
     of_book = len(book), book.n_values + book.n_rare
     is_same = of_book == (compared.n_columns, compared.n_values)
     if not is_same or not math.isclose(compared.total, book.total, rel_tol=_ROUNDING):
+        values = number(compared.n_values, "value")
         raise InputError(
-            f"the comparison was made on other counts than the codebook: {compared.n_values:,} values in "
+            f"the comparison was made on other counts than the codebook: {values} in "
             f"{number(compared.n_columns, 'column')} with {compared.total:.4g} nats/row, not {of_book[1]:,} in "
             f"{of_book[0]:,} with {book.total:.4g}. Compare the counts that the codebook was fitted on."
         )

@@ -435,16 +435,16 @@ def test_compare_prints_draws_and_refuses(vocabfold, rows):
         (["counts", "--budgets", "4,,5"], "--budgets must be numbers of ids, at least 1, separated by commas"),
         ([*of_rows, *asked, "--plot", "a.svg"], "a.svg exists; give another name, or use --force"),
         (
-            ["absent.csv", *asked, "--time-limit", "-1"],
+            ["monday.parquet", *asked, "--time-limit", "-1"],
             "--time-limit must be a number of seconds above 0, got -1",
         ),
-        (["absent.csv", *asked, "--methods", "x"], "--methods must be one of"),
-        (["absent.csv", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
+        (["monday.parquet", *asked, "--methods", "x"], "--methods must be one of"),
+        (["monday.parquet", "--budgets", "9" * 400], "--budgets must be numbers of ids"),
         (
-            ["absent.csv", *asked, "--seed", "1"],
+            ["monday.parquet", *asked, "--seed", "1"],
             "--seed applies to --methods stochastic, not to exact, hashing; leave it out",
         ),
-        (["absent.csv", "--budgets", "9" * 20], "--budgets must be at most 4,611,686,018,427,387,904, got"),
+        (["monday.parquet", "--budgets", "9" * 20], "--budgets must be at most 4,611,686,018,427,387,904, got"),
         (
             ["counts", "--budgets", "4", "--methods", "threshold", "--shards", "40", "--plot", "b.svg"],
             "no method finished, so there is nothing to draw: b.svg was not written.",
@@ -497,3 +497,30 @@ def test_a_report_says_what_it_needs(vocabfold, rows, words, said):
         vf.count(day, "click", ["site"]).save(name)
     fold_counts(vf.load_counts("counts"), 3).save("book")
     assert vocabfold("report", "book", "-o", "r.html", *words) == (2, "", f"error: {said}\n")
+
+
+def test_rows_are_shown_once_each_and_by_weight(vocabfold):
+    lines = [f"{'ab'[i % 2]},{i % 3 // 2},3" for i in range(40)]
+    Path("log.csv").write_text("\n".join(["site,click,w", *lines]))
+    of_rows = ["--label", "click", "--weight", "w"]
+    by_weight = "40 rows (120 by weight)"
+    assert f"wrote the counts of {by_weight} (" in ok(vocabfold("count", "log.csv", *of_rows, "-o", "counts"))
+    out = ok(vocabfold("fit", "counts", "--budget", "9", "-o", "book"))
+    assert f"book: fitted on {by_weight}, label" in out
+    assert f"book: fitted on {by_weight}, label" in ok(vocabfold("inspect", "book"))
+    assert "id    rate  weight  values  examples" in ok(vocabfold("inspect", "book", "--feature", "site"))
+    code, out, _ = vocabfold("evaluate", "book", "log.csv", *of_rows)
+    assert f"\n{by_weight}, 32.5 % positive" in out
+    vocabfold("report", "book", "--heldout", "log.csv", *of_rows, "-o", "r.html")
+    page = Path("r.html").read_text()
+    assert "<b>40</b><span>training rows (120 by weight), " in page
+    assert "<p>40 held-out rows (120 by weight), " in page
+
+
+def test_one_of_many_is_in_the_singular(vocabfold):
+    lines = [f"{site},{i % 2 if site == 'b' else site}" for i, site in enumerate("0101b" * 9)]
+    Path("log.csv").write_text("\n".join(["site,click", *lines]))
+    words = ["--aim", "information", "--features", "site", "--budget", "9", "-o", "book"]
+    ok(vocabfold("fit", "log.csv", "--label", "click", *words))
+    out = ok(vocabfold("inspect", "book", "--feature", "site", "--limit", "2"))
+    assert "\n... and 1 more id (--limit)\n" in out

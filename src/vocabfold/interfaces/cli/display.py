@@ -192,7 +192,7 @@ def evaluation(found: Evaluation, fail_below: float | None, as_json: bool) -> bo
             f"{column.gain:.4g}",
             f"{column.error:.1g}",
             *(f"{100 * share:.1f} %" for share in (column.unseen, column.infrequent, column.missing)),
-            f"{column.drift:.2g}",
+            f"{column.drift:.2f}",
             f"{column.n_miscalibrated:,} of {len(column.ids):,}",
         ]
         for name, column in found.items()
@@ -287,7 +287,7 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
     of_rows = "rows" if found.n_rows in (None, found.rows) else "weight"
     table(["id", "rate", of_rows, "values", "examples"], rows)
     if len(groups) > limit:
-        line(f"... and {len(groups) - limit:,} more ids (--limit)")
+        line(f"... and {number(len(groups) - limit, 'more id')} (--limit)")
     get = "are refused" if found.settings["unseen"] == "error" else f"get the id {column.other}"
     line(f"\nValues that are not in the codebook {get}.")
 

@@ -41,7 +41,8 @@ class Members(Mapping[str, list[list[Any]]]):
         return len(self._book.columns)
 
     def __repr__(self) -> str:
-        return f"Members({', '.join(f'{name}: {size:,} ids' for name, size in self._book.sizes.items())})"
+        sizes = [f"{name}: {checks.number(size, 'id')}" for name, size in self._book.sizes.items()]
+        return f"Members({', '.join(sizes)})"
 
 
 def representatives(book: Codebook) -> dict[str, NDArray[Any]]:
@@ -69,7 +70,8 @@ def ids_of(book: Codebook, X: Any) -> NDArray[Any]:
         X = frames.to_arrow(X, book.features)
     ids = arrays.numbers("X", X)
     if ids.shape[1] != len(book):
-        raise InputError(f"X has {ids.shape[1]:,} columns of ids, but {len(book):,} columns were fitted.")
+        of_book = f"{checks.number(len(book), 'column')} {'was' if len(book) == 1 else 'were'}"
+        raise InputError(f"X has {checks.number(ids.shape[1], 'column')} of ids, but {of_book} fitted.")
     return ids
 
 

@@ -51,9 +51,8 @@ class Loaded:
         for path, entry in zip(paths, entries, strict=True):
             # Spark declares some columns as never null, which is accepted.
             if self.footers[entry["name"]] != (entry["rows"], schema.names, schema.types):
-                raise CodebookError(
-                    f"{path} is not valid: it must hold {entry['rows']:,} rows of {', '.join(schema.names)}."
-                )
+                rows = checks.number(entry["rows"], "row")
+                raise CodebookError(f"{path} is not valid: it must hold {rows} of {', '.join(schema.names)}.")
         if not paths:
             raise CodebookError(f"{self.folder} is not valid: a column has no files.")
         return paths

@@ -6,12 +6,13 @@ import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from vocabfold.errors import InputError
 from vocabfold.support import checks
+
+if TYPE_CHECKING:  # names are checked before anything heavy is loaded
+    import pyarrow as pa
 
 PARQUET, CSV, TSV, JSON = "Parquet", "CSV", "TSV", "JSON lines"
 _FORMATS = {
@@ -83,6 +84,9 @@ def _unpacked(file: Path) -> str:
 
 def footer(file: Path) -> tuple[pa.Schema, int]:
     """Return the columns and the number of rows of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(file) as opened:
             return opened.schema_arrow, opened.metadata.num_rows

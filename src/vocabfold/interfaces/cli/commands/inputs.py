@@ -25,6 +25,15 @@ def are_counts(data: list[str]) -> list[bool]:
     return [os.path.exists(os.path.join(path, COUNTS.header)) for path in data]  # a name may be too long
 
 
+def check_there(data: list[str]) -> None:
+    """Refuse paths that are not there, before anything heavy is loaded: names are easily mistyped."""
+    from vocabfold.io.rows import files
+
+    for path in () if any(are_counts(data)) else data:
+        if not os.path.exists(path):  # it may be a pattern
+            files.find(path)
+
+
 def counted(data: list[str], label: str | None, of_rows: dict[str, Any], memory: str | None) -> Counts:
     """Return the counts of rows; or those of folders that hold counts."""
     is_counted = are_counts(data)

@@ -12,7 +12,7 @@ import vocabfold as vf
 from vocabfold.errors import InputError
 from vocabfold.interfaces.cli import options
 from vocabfold.interfaces.cli.app import app
-from vocabfold.interfaces.cli.commands.inputs import counted
+from vocabfold.interfaces.cli.commands.inputs import check_there, counted
 
 
 @app.command()
@@ -40,6 +40,7 @@ def evaluate(
 
     vocabfold evaluate book sunday.parquet
     """
+    check_there(data)
     from vocabfold.interfaces.cli import display
 
     if fail_below is not None and fail_below != fail_below:
@@ -105,6 +106,7 @@ def compare(
 
     vocabfold compare 'days/*.parquet' --label click --budgets 1k,10k --methods exact,greedy,frequency
     """
+    check_there(data)
     from vocabfold.evaluation import comparison
     from vocabfold.interfaces.cli import display
 
@@ -183,6 +185,8 @@ def report(
 
     vocabfold report book --counts counts --heldout sunday.parquet -o report.html
     """
+    if heldout is not None:
+        check_there(heldout)
     from vocabfold.interfaces.cli import display
 
     summary = vf.load(book, memory_limit=memory).report(

@@ -11,7 +11,7 @@ from vocabfold.codebook.settings import OPTIONS, FitSettings
 from vocabfold.errors import InputError
 from vocabfold.interfaces.cli import options
 from vocabfold.interfaces.cli.app import app
-from vocabfold.interfaces.cli.commands.inputs import are_counts, counted, first_given, load_counts
+from vocabfold.interfaces.cli.commands.inputs import are_counts, check_there, counted, first_given, load_counts
 
 _FOLDS = 5  # of rows that are fitted
 
@@ -41,10 +41,12 @@ def count(
 
     vocabfold count monday.parquet --label click -o monday
     """
-    from vocabfold.interfaces.cli import display
     from vocabfold.io.folders import headers, places
 
     places.check_place(out, headers.COUNTS, overwrite=force)
+    check_there(data)
+    from vocabfold.interfaces.cli import display
+
     counts = vf.count(
         data,
         label,
@@ -123,12 +125,14 @@ def fit(
 
     vocabfold fit 'days/*.parquet' --label click --budget 10k -o book --train-out train.parquet
     """
-    from vocabfold.interfaces.cli import display
     from vocabfold.io.folders import headers, places
 
     places.check_place(out, headers.CODEBOOK, overwrite=force)
     FitSettings(**settings)  # refuses wrong options before anything is counted
     options.check_unused("method", [settings["method"]], settings)
+    check_there(data)
+    from vocabfold.interfaces.cli import display
+
     of_rows: dict[str, Any] = {
         "features": options.names(features),
         "also": options.names(also),
@@ -209,6 +213,7 @@ def transform(
 
     vocabfold transform book sunday.parquet -o sunday.ids.parquet
     """
+    check_there(data)
     from vocabfold.interfaces.cli import display
 
     loaded = vf.load(book, memory_limit=memory)
