@@ -96,6 +96,6 @@ def test_folds_that_go_with_the_label_warn(tried, table):
     clicks = table["click"].to_numpy(zero_copy_only=False)
     rows = tried.engine.rows(table.append_column("bad", pa.array(clicks + np.arange(clicks.size) % 2)))
     counts = vf.count(rows, "click", FEATURES[:2], fold_column="bad", weight="weight")
-    said = r"^label rates differ between folds, from 0\.0% to 100\.0%\. .* on Spark by a hash of an id\.$"
+    said = r"^label rates differ between folds, from 0\.0 % to 100\.0 %\. .* on Spark by a hash of an id\.$"
     with pytest.warns(vf.VocabfoldWarning, match=said):
         vf.fit(counts, 60)
