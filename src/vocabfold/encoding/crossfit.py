@@ -131,7 +131,7 @@ class FoldedStore:
 
     def _with_rows(self, engine: Engine, name: str, by_fold: str) -> tuple[str, tuple[str, ...]]:
         """Return the query for counts by fold beside those of the rows given, and the names of these."""
-        if self.reading is None or len(self.book.columns[name].shared) < 2:
+        if self.reading is None or name != self._checked:
             return by_fold, ()
         own = ", ".join(f"coalesce(o.{side}, 0) AS own_{side}" for side in self._sides)
         alone = self.reading.sql(engine, name, by_fold=True)
@@ -139,6 +139,13 @@ class FoldedStore:
         if len(self.counts.parts) == 1:
             own, joined = own.replace("o.", "f."), ""
         return f"SELECT f.*, {own} FROM ({by_fold}) f {joined}", tuple(f"own_{side}" for side in self._sides)
+
+    @cached_property
+    def _checked(self) -> str | None:
+        """The column by which the order of rows is checked: of those whose ids go by fold, that of most values."""
+        columns = self.book.columns.items()
+        by_fold = {name: column.n_values + column.n_rare for name, column in columns if len(column.shared) > 1}
+        return max(by_fold, key=by_fold.__getitem__, default=None)
 
     @property
     def _sides(self) -> tuple[str, ...]:
