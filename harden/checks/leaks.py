@@ -49,7 +49,7 @@ def run(small: bool) -> Iterator[Row]:
     if harness.is_wanted("order"):
         yield from order(30 if small else 1000)
     if harness.is_wanted("weights"):
-        yield from weights(30 if small else 300)
+        yield from weights(30 if small else 1000)
     if harness.is_wanted("folds"):
         yield from folds(30 if small else 1000)
 
