@@ -14,7 +14,6 @@ from numba.core.registry import CPUDispatcher
 
 import vocabfold as vf
 from vocabfold.codebook import _index_kernels
-from vocabfold.encoding import crossfit
 from vocabfold.folding import information
 from vocabfold.folding.methods import METHODS
 from vocabfold.folding.solve import baselines
@@ -48,6 +47,7 @@ def _encode():
     for method in ("exact", "hashing"):
         vf.fit(counts, 10, aim="information", method=method, allocation="uniform")
     vf.fit_transform(rows, "click", 10, features=features)
+    vf.fit(counts, 10, smoothing=1).transform(rows, counts=counts)
     book = vf.fit(vf.count(rows, "click", features), 10, min_count=1)
     with TemporaryDirectory() as folder:
         book.save(Path(folder, "book"))
@@ -59,8 +59,7 @@ def _encode():
 
 def _call():
     """Call what no small task reaches, or tests call directly with other types."""
-    ids, units = np.zeros(1, np.int32), np.arange(3)
-    crossfit._resolve(ids, ids, ids, units, ids, ids)
+    units = np.arange(3)
     _index_kernels.tabulate_numbers(units.astype(np.uint64))
     baselines._splits(units, units, units[1:2])
     information.phi(1, 2)
