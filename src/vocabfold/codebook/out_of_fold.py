@@ -1,7 +1,8 @@
 """Counts by fold -> the ids that rows have out of fold, and the gain of these ids.
 
 A training row of an infrequent value is encoded by the rate of its value in the other folds, in the intervals
-of the codebook; if the value has no rows there, by the mean of the prior. Rare values that share an id with
+of the codebook; if the value has no rows there, like an unseen value: by the id that is trained for these, or
+by the mean of the prior. Rare values that share an id with
 infrequent ones are encoded like one of them. Dedicated ids, and an id of rare values alone, are the same in all
 folds: who has one depends on numbers of rows alone, and its number on labels only if there are many.
 """
@@ -29,9 +30,14 @@ Units = NDArray[np.int64]
 
 def ids_by_rate(column: BookColumn, sums: Mapping[str, Units], totals: Totals) -> Ids:
     """Return the ids of infrequent values by their rates, given their sums elsewhere, and those of all rows."""
+    if not column.shared:  # too few rows for an id: they have joined another
+        return np.full(sums["neg"].size, column.other, np.int32)
     sides = Evidence.of(totals, column.strength).sides(sums)
     rates = Prior(column.mean, column.strength).rates(*sides)
-    return np.asarray(column.shared, np.int32)[np.searchsorted(column.borders, rates, side="right")]
+    ids = np.asarray(column.shared, np.int32)[np.searchsorted(column.borders, rates, side="right")]
+    if column.is_other_trained:
+        ids[~np.any(list(sums.values()), axis=0)] = column.other
+    return ids
 
 
 def others(column: BookColumn, rare: Mapping[str, Units], totals: Totals) -> Ids:

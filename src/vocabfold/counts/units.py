@@ -63,6 +63,14 @@ def at_least(sums: tuple[str, ...], units_per_row: int, least: float) -> str:
     return f"{n_rows(sums, units_per_row)} >= CAST({least!r} AS DOUBLE)"
 
 
+def alike_in_folds(by_fold: str, sums: tuple[str, ...], columns: tuple[str, ...] = ()) -> str:
+    """Return the query for how many values have the same sums in a fold, and in all folds, in SQL."""
+    keys = ", ".join((*columns, "value"))
+    of_all = ", ".join(f"CAST(sum({name}) OVER (PARTITION BY {keys}) AS BIGINT) AS all_{name}" for name in sums)
+    by = ", ".join((*columns, *sums, *(f"all_{name}" for name in sums)))
+    return f"SELECT {by}, count(*) AS n FROM (SELECT *, {of_all} FROM {by_fold}) GROUP BY {by}"
+
+
 def in_rows(units: int, units_per_row: int) -> int | float:
     """Return a number of units as rows: a whole number, if it is one."""
     return units // units_per_row if units % units_per_row == 0 else units / units_per_row

@@ -37,6 +37,7 @@ from vocabfold.errors import InputError
 from vocabfold.evaluation.held_out import hedged, joined, judge
 from vocabfold.fitting.at_budget import Solved, pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
+from vocabfold.fitting.enough import Trained
 from vocabfold.fitting.fitting import fit_counts
 from vocabfold.fitting.pairs import Pairs, rows_of
 from vocabfold.fitting.split import Split
@@ -164,11 +165,12 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             if new_rows is not None:
                 found = joined(engine, book, new_rows, name, ", ".join(f"all_{side}" for side in book.sums))
                 new[name] = NewSums.of(book, new_rows, pairs[name], found)
+        trained = Trained(counts, pairs, engine)
         frequent, budgets = Frequent(counts), _budgets(book, _enough(book, pairs), n_steps)
         # The largest budget first: its dedicated ids include those of all smaller budgets.
         for budget in map(int, track([*map(str, budgets[::-1])], "trying budgets")):
             try:
-                solved = solve(engine, counts, pairs, _settings(book, budget), frequent)
+                solved = solve(engine, counts, pairs, _settings(book, budget), frequent, trained)
             except InputError:
                 if book.settings["shards"] == 1 or budget == book.budget:
                     raise

@@ -15,6 +15,7 @@ from vocabfold.counts.units import whole
 from vocabfold.errors import InputError, argument
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
+from vocabfold.fitting.enough import Trained
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
 from vocabfold.support import checks
@@ -110,7 +111,7 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
     is_model = settings.aim == "model"
     with Engine(counts.memory_limit) as engine:
         pairs = pairs_of(engine, counts, settings)
-        solved = solve(engine, counts, pairs, settings, Frequent(counts))
+        solved = solve(engine, counts, pairs, settings, Frequent(counts), Trained(counts, pairs, engine))
         built, ids = solved.built, solved.split
         store = _STORES[counts.engine](counts, built)
         columns = {name: of_column.column for name, of_column in built.items()}
