@@ -5,12 +5,12 @@
     python -m benchmarks.leakage.unseen --small         the same in seconds, only printed
 
 Each table is encoded with unseen="other" and with unseen="own", and all else is the same: the budget, the
-folds, the models. The generated tables have four columns with many values, most of them rare. In one the rate of
-a value does not depend on how frequent it is; in the other, rare values have lower rates, and so have new ones.
+folds, the models. The generated tables have four columns with many values, most of them rare. In one the rate
+of a value does not depend on how frequent it is; in the other, rare values have lower rates, and new ones too.
 
 A seed makes other folds, and another generated table; Amazon's rows, which have no order of time, are also
-shuffled by it. Those of Criteo and flights keep their split, and have one seed. A difference is that of the test
-loss to unseen="other"; its standard error is that of the mean of the paired differences per row.
+shuffled by it. Those of Criteo and flights keep their split, and have one seed. A difference is that of the
+test loss to unseen="other"; its standard error is that of the mean of the paired differences per row.
 """
 
 import argparse
