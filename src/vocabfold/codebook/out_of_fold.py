@@ -10,6 +10,7 @@ folds: who has one depends on numbers of rows alone, and its number on labels on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from vocabfold.codebook.column import BookColumn
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.evidence import Evidence
-from vocabfold.counts.units import UNITS, Totals
+from vocabfold.counts.units import UNITS, Totals, rows_of, whole
 from vocabfold.errors import InputError
 from vocabfold.folding.prior import Prior
 
@@ -53,22 +54,24 @@ def others(column: BookColumn, rare: Mapping[str, Units], totals: Totals) -> Ids
     return found
 
 
-def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
-    """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row."""
+def with_gain(counts: Counts, column: BookColumn, found: pa.Table) -> BookColumn:
+    """Return a column with what its ids come to out of fold: the CV gain, and the training rows of each."""
     folds, is_rare = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
     ids = found["id"].fill_null(0).to_numpy().copy()
-    here, whole = sums_in_folds(found, counts.sums)
+    here, of_all = sums_in_folds(found, counts.sums)
     n_values = found["n"].to_numpy()
     rare = rare_in_folds(counts, here, n_values, folds, is_rare)
     ids[is_rare] = others(column, rare, counts)[folds[is_rare]]
     is_shared = np.isin(ids, column.shared) & ~is_rare
-    elsewhere = {name: (whole[name] - here[name])[is_shared] for name in counts.sums}
+    elsewhere = {name: (of_all[name] - here[name])[is_shared] for name in counts.sums}
     ids[is_shared] = ids_by_rate(column, elsewhere, counts)
     of_ids = {name: np.zeros((counts.folds, column.size), np.int64) for name in counts.sums}
     for name, sums in of_ids.items():
         np.add.at(sums, (folds, ids), here[name] * n_values)
     n_rows = (counts.neg + counts.pos) / counts.units_per_row
-    return float(told_by_rest(rest_of(of_ids), of_ids, counts, column.strength).sum() / n_rows)
+    told = told_by_rest(rest_of(of_ids), of_ids, counts, column.strength).sum()
+    rows = rows_of({name: side.sum(axis=0) for name, side in of_ids.items()}, counts.units_per_row)
+    return replace(column, gain=float(told / n_rows), training_rows=tuple(map(whole, rows.tolist())))
 
 
 def sums_in_folds(found: pa.Table, names: Iterable[str]) -> tuple[dict[str, Units], dict[str, Units]]:

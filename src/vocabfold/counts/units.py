@@ -6,9 +6,12 @@ decides whether it is frequent and how far its rate is trusted, because a heavy 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 FRACTIONS = 2**20  # units per row, if weights are not whole numbers
 MAX_UNITS = 2**62
@@ -56,6 +59,12 @@ def n_rows(sums: tuple[str, ...], units_per_row: int) -> str:
         return f"({' + '.join(ROWS)})"
     units = f"({' + '.join(UNITS)})"
     return units if units_per_row == 1 else f"({units} / {units_per_row})"
+
+
+def rows_of(sums: Mapping[str, NDArray[np.int64]], units_per_row: int) -> NDArray[np.float64]:
+    """Return the rows of values with these sums, each counted once whatever it weighs."""
+    neg, pos = (sums[side] for side in (ROWS if ROWS[0] in sums else ("neg", "pos")))
+    return (neg + pos) / (1 if ROWS[0] in sums else units_per_row)
 
 
 def at_least(sums: tuple[str, ...], units_per_row: int, least: float) -> str:

@@ -32,14 +32,14 @@ from vocabfold.codebook.queries import alike_in_folds
 from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts, not_counts
-from vocabfold.counts.units import UNITS
+from vocabfold.counts.units import UNITS, rows_of
 from vocabfold.errors import InputError
 from vocabfold.evaluation.held_out import hedged, joined, judge
 from vocabfold.fitting.at_budget import Solved, pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
 from vocabfold.fitting.enough import Trained
 from vocabfold.fitting.fitting import fit_counts
-from vocabfold.fitting.pairs import Pairs, rows_of
+from vocabfold.fitting.pairs import Pairs
 from vocabfold.fitting.split import Split
 from vocabfold.folding.methods import BY_VALUE
 from vocabfold.io.engines.duckdb import Engine

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.stores import Built
-from vocabfold.fitting.pairs import Mask, Pairs, Units, rows_of
+from vocabfold.counts.units import rows_of
+from vocabfold.fitting.pairs import Mask, Pairs, Units
 from vocabfold.folding.curve import order
 from vocabfold.folding.information import loss_of_groups
 from vocabfold.folding.results import Fold

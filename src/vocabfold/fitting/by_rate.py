@@ -11,9 +11,10 @@ import pyarrow as pa
 from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
+from vocabfold.counts.units import rows_of
 from vocabfold.fitting.assemble import borders_of, build
 from vocabfold.fitting.enough import Needed, Trained, with_enough
-from vocabfold.fitting.pairs import Pairs, rows_of
+from vocabfold.fitting.pairs import Pairs
 from vocabfold.fitting.spark import SparkShards
 from vocabfold.fitting.split import Split
 from vocabfold.folding.allocation import CutShards, Tuning

@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.counts.counts import Counts
-from vocabfold.fitting.pairs import Floats, Pairs, rows_of
+from vocabfold.counts.units import rows_of
+from vocabfold.fitting.pairs import Floats, Pairs
 from vocabfold.folding.results import Fold
 from vocabfold.io.engines.duckdb import Engine
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.out_of_fold import gain
+from vocabfold.codebook.out_of_fold import with_gain
 from vocabfold.codebook.settings import AUTO, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
@@ -117,7 +117,7 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         columns = {name: of_column.column for name, of_column in built.items()}
         if counts.folds:
             for name, found in store.by_fold(engine):
-                columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
+                columns[name] = with_gain(counts, columns[name], found)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None
