@@ -71,7 +71,9 @@ def fit(
     unseen : {"other", "own", "error"}
         What happens to values that are not in the codebook. "other": they get the id of rare values, or, if
         there are none, the id whose rates are around the overall rate. "own": they get an id of their own in
-        every column, the last one, which counts in the budget. "error": looking them up is an error.
+        every column, the last one, which counts in the budget. With aim="model", training rows have it out of
+        fold if their value has no rows in the other folds; and if folds were counted, ids with fewer than
+        `dedicated_min` training rows are merged. "error": looking them up is an error.
 
     Returns
     -------
