@@ -3,7 +3,8 @@
 There is one codebook per budget, but the counts are read only once. With the methods that fold by rate, the id
 of a value depends on its counts alone at any budget: values with enough rows have dedicated ids, all others the
 id of their rate. So rows of each fold and new rows are summed by the counts of their values, and each budget is
-evaluated by these sums. The other methods are fitted anew for every budget.
+evaluated by these sums. Only where a few rows have joined a dedicated id are gains not exact: its value is then
+predicted as if it had the id alone. The other methods are fitted anew for every budget.
 """
 
 from __future__ import annotations
