@@ -63,7 +63,7 @@ class Rows:
         return Rows(f"{self.name} as {kind.__name__}", parts, [*self.features, *self.numbers], [])
 
 
-def _split(name: str, frame: pd.DataFrame, numbers: Sequence[str] = (), truth: Array | None = None) -> Rows:
+def in_parts(name: str, frame: pd.DataFrame, numbers: Sequence[str] = (), truth: Array | None = None) -> Rows:
     """Cut a table into its three parts, in the order of its rows."""
     first, second = (round(share * len(frame)) for share in _SHARES)
     parts = tuple(part.reset_index(drop=True) for part in (frame[:first], frame[first:second], frame[second:]))
@@ -78,14 +78,14 @@ def criteo(folder: Path) -> Rows:
         str(folder / "criteo_100k.tsv.zst"), sep="\t", header=False, names=names, all_varchar=True
     )
     frame = relation.df().drop(columns=names[1:14])
-    return _split("criteo", frame.astype({LABEL: int}))
+    return in_parts("criteo", frame.astype({LABEL: int}))
 
 
-def amazon(folder: Path) -> Rows:
+def amazon(folder: Path, seed: int = 0) -> Rows:
     """Read the access requests, shuffled: their order is not that of time."""
     frame = duckdb.read_csv(str(folder / "amazon_access.csv.zst"), all_varchar=True).df()
     frame = frame.rename(columns={"ACTION": LABEL}).astype({LABEL: int})
-    return _split("amazon", frame.sample(frac=1, random_state=0))
+    return in_parts("amazon", frame.sample(frac=1, random_state=seed))
 
 
 def flights(folder: Path) -> Rows:
@@ -94,13 +94,13 @@ def flights(folder: Path) -> Rows:
     Without the month: the test rows are of months that no model has seen.
     """
     frame = _flights(folder).sort_values("time_hour", kind="stable")
-    return _split("flights", frame[[LABEL, *_FLIGHT, "hour", "distance"]], ["hour", "distance"])
+    return in_parts("flights", frame[[LABEL, *_FLIGHT, "hour", "distance"]], ["hour", "distance"])
 
 
 def shuffled_flights(folder: Path) -> Rows:
     """Read the flights in any order, with month and hour as numbers."""
     frame = _flights(folder).sample(frac=1, random_state=0)
-    return _split("shuffled flights", frame[[LABEL, *_FLIGHT, "month", "hour"]], ["month", "hour"])
+    return in_parts("shuffled flights", frame[[LABEL, *_FLIGHT, "month", "hour"]], ["month", "hour"])
 
 
 def _flights(folder: Path) -> pd.DataFrame:
@@ -125,7 +125,7 @@ def generated(n_rows: int = 60_000, seed: int = 0) -> Rows:
     odds += rng.normal(0, 0.8, (sizes["device"], sizes["country"]))[columns["device"], columns["country"]]
     truth = 1 / (1 + np.exp(-odds))
     frame = pd.DataFrame({name: values.astype(str) for name, values in columns.items()})
-    return _split("generated", frame.assign(**{LABEL: (rng.random(n_rows) < truth).astype(int)}), truth=truth)
+    return in_parts("generated", frame.assign(**{LABEL: (rng.random(n_rows) < truth).astype(int)}), truth=truth)
 
 
 TABLES: dict[str, Callable[[Path], Rows]] = {"criteo": criteo, "amazon": amazon, "flights": flights}

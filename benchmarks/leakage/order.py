@@ -231,7 +231,7 @@ def worth(case: str, table_of: Callable[[int], Table], seeds: int) -> Iterator[R
                     "lambda_l2": penalty,
                     "train": train,
                     "test": float(test.mean()),
-                    **_compared([difference], is_new),
+                    **compared([difference], is_new),
                     **shares,
                 }
     for (order, penalty), tests in kept.items():
@@ -242,11 +242,11 @@ def worth(case: str, table_of: Callable[[int], Table], seeds: int) -> Iterator[R
             "order": order,
             "lambda_l2": penalty,
             "test": float(np.mean([test.mean() for test in tests])),
-            **_compared(differences, is_new),
+            **compared(differences, is_new),
         }
 
 
-def _compared(differences: list[Array], is_new: bool) -> Row:
+def compared(differences: list[Array], is_new: bool) -> Row:
     """Return the mean of paired differences, and its standard error; the same rows count once."""
     rows = np.concatenate(differences) if is_new else np.mean(differences, axis=0)
     error = float(rows.std(ddof=1) / np.sqrt(rows.size))

@@ -59,12 +59,24 @@ def test_numbers_are_found_by_value(tried):
         assert found[name].to_pylist() == book.ids(name, of_name).tolist(), name
 
 
-@pytest.mark.parametrize("features", [FEATURES[:3], pytest.param(FEATURES, marks=slow)], ids=len)
-def test_training_rows_are_encoded_out_of_fold(tried, expected, features):
+@pytest.mark.parametrize(
+    ("features", "options"),
+    [
+        (FEATURES[:3], {}),
+        (FEATURES[:3], {"unseen": "own", "dedicated_min": 15}),
+        pytest.param(FEATURES, {}, marks=slow),
+    ],
+    ids=str,
+)
+def test_training_rows_are_encoded_out_of_fold(tried, expected, features, options):
     (book, encoded), (same, rows) = (
-        vf.fit_transform(work.rows, "click", 50, features=features, fold_column="fold")
+        vf.fit_transform(work.rows, "click", 50, features=features, fold_column="fold", **options)
         for work in (tried, expected)
     )
+    assert [column.training_rows for column in book.columns.values()] == [
+        column.training_rows for column in same.columns.values()
+    ]
+    assert ("unseen" in options) == any(column.is_other_trained for column in book.columns.values())
     assert book.digest == same.digest
     assert book.gain == pytest.approx(same.gain, abs=1e-12)
     assert_same_ids(tried.engine.table(encoded).sort_by("row"), rows.sort_by("row"), features)

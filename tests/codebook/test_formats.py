@@ -114,5 +114,8 @@ def test_counts_saved_again_have_the_same_bytes(saved, version, name, tmp_path):
 @of_codebooks
 def test_counts_are_fitted_as_they_were(saved, version, name):
     of, budget, settings = FITTED[version][name]
-    book = vf.fit(load_counts(saved / f"format-{version}" / f"counts-{of}", version), budget, **settings)
+    counts = load_counts(saved / f"format-{version}" / f"counts-{of}", version)
+    if settings.get("unseen") == "own":  # today that looks at folds, so that each id has enough training rows
+        counts = counts.without_folds()
+    book = vf.fit(counts, budget, **settings)
     assert book.digest == EXPECTED[version]["codebooks"][name]["digest"]

@@ -100,6 +100,11 @@ def test_the_small_benchmark_of_orders_runs():
     assert sum("seeds=2 order=vocabfold" in line for line in lines) == 6
 
 
+def test_the_small_benchmark_of_unseen_values_runs():
+    out = run("-m", "benchmarks.leakage.unseen", "--small")
+    assert out.count("seeds=1 model=LightGBM unseen=own") == 2
+
+
 def test_the_small_transform_benchmark_runs():
     out = run("-m", "benchmarks.transform.run", "--small", "--parts", "check,commands")
     assert "n_checked=1350000 n_wrong=0" in out

@@ -18,6 +18,7 @@ from support.builders import clicks, fold_counts
 from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.target import _assigned, assigned
 from vocabfold.counts.units import Totals
+from vocabfold.fitting.enough import merged
 from vocabfold.io.engines.duckdb import Engine
 
 
@@ -28,7 +29,8 @@ def looped(book, counts, table, folds):
         ids = {row["value"]: row["id"] for row in book[name].to_pylist()}
         rows = list(zip(table[name].to_pylist(), table["click"].to_pylist(), folds, strict=True))
         prior = column.mean, column.strength
-        encoded[name] = reference.out_of_fold(rows, ids, column.shared, column.borders, prior, column.other)
+        of_column = column.shared, column.borders, prior, column.other, column.is_other_trained
+        encoded[name] = reference.out_of_fold(rows, ids, *of_column)
     return encoded
 
 
@@ -53,6 +55,9 @@ OPTIONS = [
     {"aim": "information", "min_count": 4},
     {"budget": 2, "min_count": 20},
     {"budget": "auto"},
+    {"unseen": "own"},
+    {"unseen": "own", "min_count": 3, "dedicated_min": 10},
+    {"unseen": "own", "budget": "auto", "smoothing": 0},
 ]
 
 
@@ -74,8 +79,10 @@ def test_training_rows_are_encoded_by_other_folds(options):
     expected = looped(book, None, table, folds)
     assert encoded.drop_columns(["click", "part"]).to_pydict() == expected
     assert encoded.select(["click", "part"]).equals(table.select(["click", "part"]))
-    # The codebook is the one of all rows; private and pooled values have one id.
-    counts = vf.count(table, "click", ["site", "device"])
+    # The codebook is the one of all rows; private and pooled values have one id. Whether ids have enough
+    # training rows depends on the folds.
+    of_folds = {"folds": 4, "fold_seed": 7} if options.get("unseen") == "own" else {}
+    counts = vf.count(table, "click", ["site", "device"], **of_folds)
     fitted = vf.fit(counts, **{"min_count": 1} | options)
     assert fitted.digest == book.digest
     with pytest.warns(
@@ -84,7 +91,8 @@ def test_training_rows_are_encoded_by_other_folds(options):
     ):
         naive = book.transform(table)
     if book.columns["site"].n_dedicated:
-        private = [id for id in range(book.sizes["site"]) if id not in book.columns["site"].shared]
+        private = set(range(book.sizes["site"])) - {*book.columns["site"].shared}
+        private = list(private - {book.columns["site"].other} if "unseen" in options else private)
         assert np.isin(naive["site"], private).any()
         assert (np.isin(naive["site"], private) == np.isin(encoded["site"], private)).all()
 
@@ -257,7 +265,77 @@ def test_the_out_of_fold_gain_is_that_of_the_encoded_rows():
                     told += (mine == 1).sum() * math.log(rate / base)
                     told += (mine == 0).sum() * math.log((1 - rate) / (1 - base))
             assert column.gain == pytest.approx(told / table.num_rows, abs=1e-12)
+            assert column.training_rows == tuple(np.bincount(ids[name], minlength=column.size))
         assert book.gain == pytest.approx(sum(column.gain for column in book.columns.values()))
+
+
+def test_a_value_without_rows_in_other_folds_is_an_unseen_one():
+    places = {"often": (0, 1, 2) * 20, "twice": (0, 1), "once": (1,), "in one fold": (2, 2)}
+    known = [
+        (f"{name} {i}", fold)
+        for name, folds in places.items()
+        for i in range(1 if name == "often" else 20)
+        for fold in folds
+    ]
+    values, folds = zip(*known, strict=True)
+    rows = pa.table({"x": values, "click": [i % 3 % 2 for i in range(len(values))], "fold": folds})
+    book, ids = vf.fit_transform(rows, "click", 9, fold_column="fold", unseen="own")
+    column = book.columns["x"]
+    assert column.is_other_trained
+    assert column.other == column.size - 1 == book.ids("x", ["new"])[0]
+    has_other = [id == column.other for id in ids["x"].to_pylist()]
+    assert has_other == [value.startswith(("once", "in one fold")) for value in values]
+    assert column.other not in book.ids("x", rows["x"])  # values of the codebook have the ids of their rates
+    assert column.training_rows[column.other] == 60
+    # As before: without `own`, and for information.
+    for options in ({}, {"aim": "information", "unseen": "own"}):
+        book, ids = vf.fit_transform(rows, "click", 9, fold_column="fold", **options)
+        assert not book.columns["x"].is_other_trained
+        assert ("own" in options.values()) == (book.columns["x"].other not in ids["x"].to_pylist())
+
+
+COLUMNS = st.lists(st.integers(1, 60), min_size=1, max_size=40)  # rows of each value
+
+
+@settings(max_examples=40)
+@given(
+    COLUMNS, st.integers(0, 99), st.sampled_from([5, 30]), st.sampled_from([1, 3]), st.sampled_from(["auto", 0])
+)
+def test_with_own_every_id_has_enough_training_rows(sizes, seed, dedicated_min, min_count, smoothing):
+    rng = np.random.default_rng(seed)
+    x = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    rows = pa.table({"x": [f"v{i}" for i in x], "click": (rng.random(x.size) < 0.2 + 0.6 * (x % 3 == 0))})
+    rows = pa.concat_tables([rows, pa.table({"x": ["a", "a"], "click": [True, False]})])
+    options = {"min_count": min_count, "smoothing": smoothing, "dedicated_min": dedicated_min}
+    book, ids = vf.fit_transform(rows, "click", 30, unseen="own", fold_seed=seed, folds=3, **options)
+    column = book.columns["x"]
+    n_rows = np.bincount(ids["x"], minlength=column.size)
+    assert column.training_rows == tuple(n_rows)
+    assert column.size == 1 or n_rows.min() >= dedicated_min
+    assert column.is_other_trained == (column.other not in book["x"]["id"].to_pylist())
+
+
+def test_too_few_rows_join_the_id_with_most_rows():
+    values = ["steel"] * 40 + ["alloy"] * 70 + ["wire", "rare", "special"] * 4
+    rows = pa.table({"wheel": values, "click": [i % 3 == 0 for i in range(len(values))]})
+    book, ids = vf.fit_transform(rows, "click", 9, unseen="own")
+    column, most = book.columns["wheel"], book.ids("wheel", ["alloy"])[0]
+    assert book.ids("wheel", ["wire", "rare", "special", "new", "steel"]).tolist() == [most] * 4 + [1 - most]
+    assert set(ids["wheel"].to_pylist()[-12:]) == {most}
+    assert (column.size, column.shared, column.other, column.is_other_trained) == (2, (), most, False)
+    assert sorted(column.training_rows) == [40, 82]
+    # With enough of them together, they share one id with unseen values.
+    book, ids = vf.fit_transform(rows, "click", 9, unseen="own", dedicated_min=12)
+    assert book.sizes["wheel"] == 3
+    other = book.columns["wheel"].other
+    assert book.ids("wheel", ["wire", "rare", "special", "new"]).tolist() == [other] * 4
+    assert set(ids["wheel"].to_pylist()[-12:]) == {other}
+
+
+def test_ids_with_few_rows_join_their_smaller_neighbour():
+    assert merged(np.array([5.0, 40.0, 3.0, 50.0, 9.0]), 10).tolist() == [0, 0, 0, 1, 1]
+    assert merged(np.array([1.0, 2.0]), 10).tolist() == [0, 0]
+    assert merged(np.array([10.0, 11.0]), 10).tolist() == [0, 1]
 
 
 def test_the_gain_is_finite_where_a_fold_has_all_of_a_class():

@@ -290,6 +290,15 @@ def test_columns_whose_names_are_cut_alike_are_told_apart():
     assert found[1] == f"{found[0]} (2)"
 
 
+def test_an_id_that_others_have_joined_is_no_dedicated_one():
+    wheels = ["steel"] * 40 + ["alloy"] * 70 + ["wire", "rare", "special"] * 4
+    rows = pa.table({"wheel": wheels, "click": [i % 3 % 2 for i in range(122)]})
+    counts = vf.count(rows, "click", folds=2)
+    book = vf.fit(counts, 9, min_count=1, unseen="own")
+    roles = summarise(book, sweep(book, counts))["ids"][0]["segments"]["role"]
+    assert sorted(roles) == ["joined", "value"]
+
+
 @pytest.mark.filterwarnings("ignore:budget=")
 @pytest.mark.parametrize("unseen", ["other", "own"])
 @pytest.mark.parametrize("budget", [2, 3, "auto"])

@@ -221,6 +221,7 @@ def out_of_fold(
     borders: Sequence[float],
     prior: tuple[float, float],
     other: int,
+    is_other_trained: bool = False,
 ) -> list[int]:
     """The id of each row (value, label, fold) of a column, by the labels in other folds only."""
     encoded = []
@@ -231,7 +232,8 @@ def out_of_fold(
         if ids.get(value, other) in shared:
             labels = [label for label, f in alike[(value,) if value in ids else other] if f != fold]
             rate = shrunk(labels.count(0), labels.count(1), *prior)
-            encoded.append(shared[sum(border <= rate for border in borders)])
+            is_unseen = is_other_trained and not labels
+            encoded.append(other if is_unseen else shared[sum(border <= rate for border in borders)])
         else:
             encoded.append(ids.get(value, other))
     return encoded

@@ -26,6 +26,8 @@ class BookColumn:
         Distinct rates of the values in the codebook and of `other`: more ids would keep no more.
     other : int
         The id of every value that is not in the codebook.
+    is_other_trained : bool
+        `other` is an id of its own, which training rows have out of fold if their value has no other rows.
     shared : tuple of int
         The ids that stand for intervals of the rate, rising: all but dedicated ids, and the id of rare values
         that is kept apart.
@@ -43,6 +45,9 @@ class BookColumn:
     gain : float or None
         The cross-validated gain, if folds were counted: by how much the rates of the ids beat the overall rate
         out of fold. It may be negative.
+    training_rows : tuple of int
+        The training rows that have each id out of fold, each counted once whatever it weighs; empty, if no
+        folds were counted.
     """
 
     kind: str
@@ -62,6 +67,8 @@ class BookColumn:
     loss: float
     gap: float | None = None
     gain: float | None = None
+    training_rows: tuple[int | float, ...] = field(default=(), repr=False)
+    is_other_trained: bool = False
 
 
 class Sums:

@@ -1,7 +1,8 @@
 """Counts by fold -> the ids that rows have out of fold, and the gain of these ids.
 
 A training row of an infrequent value is encoded by the rate of its value in the other folds, in the intervals
-of the codebook; if the value has no rows there, by the mean of the prior. Rare values that share an id with
+of the codebook; if the value has no rows there, like an unseen value: by the id that is trained for these, or
+by the mean of the prior. Rare values that share an id with
 infrequent ones are encoded like one of them. Dedicated ids, and an id of rare values alone, are the same in all
 folds: who has one depends on numbers of rows alone, and its number on labels only if there are many.
 """
@@ -9,6 +10,7 @@ folds: who has one depends on numbers of rows alone, and its number on labels on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from vocabfold.codebook.column import BookColumn
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.evidence import Evidence
-from vocabfold.counts.units import UNITS, Totals
+from vocabfold.counts.units import UNITS, Totals, rows_of, whole
 from vocabfold.errors import InputError
 from vocabfold.folding.prior import Prior
 
@@ -29,9 +31,14 @@ Units = NDArray[np.int64]
 
 def ids_by_rate(column: BookColumn, sums: Mapping[str, Units], totals: Totals) -> Ids:
     """Return the ids of infrequent values by their rates, given their sums elsewhere, and those of all rows."""
+    if not column.shared:  # too few rows for an id: they have joined another
+        return np.full(sums["neg"].size, column.other, np.int32)
     sides = Evidence.of(totals, column.strength).sides(sums)
     rates = Prior(column.mean, column.strength).rates(*sides)
-    return np.asarray(column.shared, np.int32)[np.searchsorted(column.borders, rates, side="right")]
+    ids = np.asarray(column.shared, np.int32)[np.searchsorted(column.borders, rates, side="right")]
+    if column.is_other_trained:
+        ids[~np.any(list(sums.values()), axis=0)] = column.other
+    return ids
 
 
 def others(column: BookColumn, rare: Mapping[str, Units], totals: Totals) -> Ids:
@@ -47,22 +54,24 @@ def others(column: BookColumn, rare: Mapping[str, Units], totals: Totals) -> Ids
     return found
 
 
-def gain(counts: Counts, column: BookColumn, found: pa.Table) -> float:
-    """Return by how much the ids' rates in the other folds beat the overall rate, in nats per row."""
+def with_gain(counts: Counts, column: BookColumn, found: pa.Table) -> BookColumn:
+    """Return a column with what its ids come to out of fold: the CV gain, and the training rows of each."""
     folds, is_rare = found["fold"].to_numpy(), np.asarray(found["id"].is_null())
     ids = found["id"].fill_null(0).to_numpy().copy()
-    here, whole = sums_in_folds(found, counts.sums)
+    here, of_all = sums_in_folds(found, counts.sums)
     n_values = found["n"].to_numpy()
     rare = rare_in_folds(counts, here, n_values, folds, is_rare)
     ids[is_rare] = others(column, rare, counts)[folds[is_rare]]
     is_shared = np.isin(ids, column.shared) & ~is_rare
-    elsewhere = {name: (whole[name] - here[name])[is_shared] for name in counts.sums}
+    elsewhere = {name: (of_all[name] - here[name])[is_shared] for name in counts.sums}
     ids[is_shared] = ids_by_rate(column, elsewhere, counts)
     of_ids = {name: np.zeros((counts.folds, column.size), np.int64) for name in counts.sums}
     for name, sums in of_ids.items():
         np.add.at(sums, (folds, ids), here[name] * n_values)
     n_rows = (counts.neg + counts.pos) / counts.units_per_row
-    return float(told_by_rest(rest_of(of_ids), of_ids, counts, column.strength).sum() / n_rows)
+    told = told_by_rest(rest_of(of_ids), of_ids, counts, column.strength).sum()
+    rows = rows_of({name: side.sum(axis=0) for name, side in of_ids.items()}, counts.units_per_row)
+    return replace(column, gain=float(told / n_rows), training_rows=tuple(map(whole, rows.tolist())))
 
 
 def sums_in_folds(found: pa.Table, names: Iterable[str]) -> tuple[dict[str, Units], dict[str, Units]]:

@@ -37,6 +37,9 @@ _FIRST_KEYS = {
     "shared": "tail",
 }
 
+# What columns lack that were saved by earlier versions.
+_UNSAID: Mapping[str, Any] = {"training_rows": [], "is_other_trained": False}
+
 
 def save(book: Codebook, path: str | os.PathLike[str]) -> None:
     """Write a codebook to a folder; see `Codebook.save`."""
@@ -145,11 +148,13 @@ def _book(loaded: Loaded, limit: int | None) -> Codebook:
 def _column(entry: dict[str, Any]) -> BookColumn:
     """Return a column from its entry in the header."""
     _text(entry["name"])
-    found = {field.name: entry[field.name] for field in fields(BookColumn)}
+    found = {field.name: ({**_UNSAID, **entry})[field.name] for field in fields(BookColumn)}
     for name in ("size", "n_values", "n_rare", "n_dedicated", "n_rates", "other"):
         _typed(found[name], name, int)
-    for name, kind in (("shared", int), ("borders", float), ("rates", float)):
-        found[name] = tuple(_typed(number, name, kind) for number in _typed(found[name], name, list))
+    lists = {"shared": (int,), "borders": (float,), "rates": (float,), "training_rows": (int, float)}
+    for name, kinds in lists.items():
+        found[name] = tuple(_typed(number, name, *kinds) for number in _typed(found[name], name, list))
+    _typed(found["is_other_trained"], "is_other_trained", bool)
     found["strength"] = math.inf if found["strength"] is None else _typed(found["strength"], "strength", float)
     for name in ("mean", "information", "total", "loss"):
         found[name] = _typed(found[name], name, float)
@@ -166,6 +171,8 @@ def _column(entry: dict[str, Any]) -> BookColumn:
     _require(len(column.borders) == max(0, len(column.shared) - 1), "borders")
     _require(list(column.borders) == sorted(column.borders), "borders")
     _require(len(column.rates) == column.size and all(0 <= rate <= 1 for rate in column.rates), "rates")
+    _require(len(column.training_rows) in (0, column.size), "training_rows")
+    _require(min(column.training_rows, default=0) >= 0, "training_rows")
     _require(0 <= column.mean <= 1 and column.strength >= 0, "mean and strength")
     return column
 

@@ -154,7 +154,7 @@ class FitSettings:
         str,
         "other|own|error",
         "What to do with values that are not in the codebook: give them the id `other`, or one of their own "
-        "in each column, or fail.",
+        "in each column, which training rows have, too, or fail.",
     )
     epsilon: float = _option(
         0.1,

@@ -232,6 +232,10 @@ class Counts(Totals):
                 "files that do not change, and count those."
             )
 
+    def alike_in_folds(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column how many values have the same sums in a fold, and in all (all_neg, ...)."""
+        yield from self.table.alike_in_folds(engine)
+
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""
         return self.table.frequent(engine, least)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
-from vocabfold.counts.units import ROWS, UNITS, at_least
+from vocabfold.counts.units import ROWS, UNITS, alike_in_folds, at_least
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
@@ -141,6 +141,11 @@ class LocalTable:
         for name in track(list(self._kinds), "fitting", engine.progress):
             sql = f"SELECT {sums}, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY {sums}"
             yield name, engine.run(f"{sql} ORDER BY {sums}")
+
+    def alike_in_folds(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column how many values have the same sums in a fold, and in all folds."""
+        for name in track(list(self._kinds), "trying other folds", engine.progress):
+            yield name, engine.run(alike_in_folds(f"({self.sql(engine, name, by_fold=True)})", self._sums))
 
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""

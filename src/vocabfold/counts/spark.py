@@ -18,7 +18,7 @@ import pyarrow as pa
 from vocabfold.counts.spark_files import n_entries, sorted_by_value, stored, typed, write
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
-from vocabfold.counts.units import ROWS, at_least
+from vocabfold.counts.units import ROWS, alike_in_folds, at_least
 from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster, Frame, Kept, spelled
@@ -134,6 +134,13 @@ class SparkTable:
                 table = cluster.table(self.frame())
                 found = cluster.run(f"SELECT {by}, count(*) AS n FROM {table} GROUP BY {by}")
             yield from self.by_feature(found.sort_by([(key, "ascending") for key in keys]))
+
+    def alike_in_folds(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column how many values have the same sums in a fold, and in all folds."""
+        with Cluster(self.session) as cluster:
+            by_fold = cluster.table(self.frame(by_fold=True))
+            found = cluster.run(alike_in_folds(by_fold, self.sums, ("feature",)))
+        yield from self.by_feature(found)
 
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""

@@ -65,6 +65,9 @@ class Table(Protocol):
     def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column its distinct sums, in order, and how many values have each."""
 
+    def alike_in_folds(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
+        """Yield for each column how many values have the same sums in a fold, and in all (all_neg, ...)."""
+
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""
 

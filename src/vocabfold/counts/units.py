@@ -6,9 +6,12 @@ decides whether it is frequent and how far its rate is trusted, because a heavy 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vocabfold.support.checks import number
 
@@ -71,9 +74,23 @@ def n_rows(sums: tuple[str, ...], units_per_row: int) -> str:
     return units if units_per_row == 1 else f"({units} / {units_per_row})"
 
 
+def rows_of(sums: Mapping[str, NDArray[np.int64]], units_per_row: int) -> NDArray[np.float64]:
+    """Return the rows of values with these sums, each counted once whatever it weighs."""
+    neg, pos = (sums[side] for side in (ROWS if ROWS[0] in sums else ("neg", "pos")))
+    return (neg + pos) / (1 if ROWS[0] in sums else units_per_row)
+
+
 def at_least(sums: tuple[str, ...], units_per_row: int, least: float) -> str:
     """Return the condition that a value has so many rows, in SQL."""
     return f"{n_rows(sums, units_per_row)} >= CAST({least!r} AS DOUBLE)"
+
+
+def alike_in_folds(by_fold: str, sums: tuple[str, ...], columns: tuple[str, ...] = ()) -> str:
+    """Return the query for how many values have the same sums in a fold, and in all folds, in SQL."""
+    keys = ", ".join((*columns, "value"))
+    of_all = ", ".join(f"CAST(sum({name}) OVER (PARTITION BY {keys}) AS BIGINT) AS all_{name}" for name in sums)
+    by = ", ".join((*columns, *sums, *(f"all_{name}" for name in sums)))
+    return f"SELECT {by}, count(*) AS n FROM (SELECT *, {of_all} FROM {by_fold}) GROUP BY {by}"
 
 
 def in_rows(units: int, units_per_row: int) -> int | float:

@@ -3,7 +3,8 @@
 There is one codebook per budget, but the counts are read only once. With the methods that fold by rate, the id
 of a value depends on its counts alone at any budget: values with enough rows have dedicated ids, all others the
 id of their rate. So rows of each fold and new rows are summed by the counts of their values, and each budget is
-evaluated by these sums. The other methods are fitted anew for every budget.
+evaluated by these sums. Only where a few rows have joined a dedicated id are gains not exact: its value is then
+predicted as if it had the id alone. The other methods are fitted anew for every budget.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ from vocabfold.codebook.queries import alike_in_folds
 from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import UNITS
+from vocabfold.counts.units import UNITS, rows_of
 from vocabfold.errors import InputError
 from vocabfold.evaluation.held_out import hedged, joined, judge
 from vocabfold.fitting.at_budget import Solved, pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
+from vocabfold.fitting.enough import Trained
 from vocabfold.fitting.fitting import fit_counts
-from vocabfold.fitting.pairs import Pairs, rows_of
+from vocabfold.fitting.pairs import Pairs
 from vocabfold.fitting.split import Split
 from vocabfold.folding.methods import BY_VALUE
 from vocabfold.io.engines.duckdb import Engine
@@ -162,11 +164,12 @@ def _sum_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
             if new_rows is not None:
                 found = joined(engine, book, new_rows, name, ", ".join(f"all_{side}" for side in book.sums))
                 new[name] = NewSums.of(book, new_rows, pairs[name], found)
+        trained = Trained(counts, pairs, engine)
         frequent, budgets = Frequent(counts), _budgets(book, _enough(book, pairs), n_steps)
         # The largest budget first: its dedicated ids include those of all smaller budgets.
         for budget in map(int, track([*map(str, budgets[::-1])], "trying budgets")):
             try:
-                solved = solve(engine, counts, pairs, _settings(book, budget), frequent)
+                solved = solve(engine, counts, pairs, _settings(book, budget), frequent, trained)
             except InputError:
                 if book.settings["shards"] == 1 or budget == book.budget:
                     raise

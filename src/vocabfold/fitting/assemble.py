@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.stores import Built
-from vocabfold.fitting.pairs import Mask, Pairs, Units, rows_of
+from vocabfold.counts.units import rows_of
+from vocabfold.fitting.pairs import Mask, Pairs, Units
 from vocabfold.folding.curve import order
 from vocabfold.folding.information import loss_of_groups
 from vocabfold.folding.results import Fold
@@ -28,6 +29,7 @@ def build(
     *,
     is_apart: bool,
     is_last: bool,
+    is_trained: bool = False,
     rows_to_order: float = 0,
 ) -> Built:
     """Return a column with its ids, numbered by rate, and what they keep.
@@ -35,7 +37,8 @@ def build(
     The fold is that of the pairs in `shared`, and of the rare values as one entry after them, unless these are
     kept apart; `dedicated` has the values with dedicated ids, in order. Those with fewer rows than
     `rows_to_order` are numbered as if all had the rate of the prior. With `is_last`, rare values that are kept
-    apart have the last id, even if there are none.
+    apart have the last id, even if there are none; with `is_trained`, training rows have it, too. Without a
+    fold, the pairs in `shared` join a dedicated id.
     """
     n_shared = fold.size if fold else 0
     has_rare = bool(pairs.is_rare.any())
@@ -43,11 +46,14 @@ def build(
     of_values = {name: dedicated[name].to_numpy() for name in pairs.sums}
     dedicated_rates = pairs.rates_of(of_values)
     takes_rare = np.zeros(dedicated.num_rows, np.bool_)
-    if not (n_shared or has_own):  # then all values without an id join one that is dedicated, or a bucket
-        takes_rare[np.argmin(np.abs(dedicated_rates - pairs.prior.mean))] = True
-        joined = {name: side + pairs.rare(name) * takes_rare for name, side in of_values.items()}
-        dedicated_rates = pairs.rates_of(joined)
     rows = rows_of(of_values, pairs.units_per_row)
+    if not (n_shared or has_own):  # then all values without an id join one that is dedicated, or a bucket
+        distance = -rows if is_last else np.abs(dedicated_rates - pairs.prior.mean)
+        takes_rare[np.argmin(distance)] = True
+        without = pairs.is_rare | shared
+        more = {name: int(pairs.sums[name][without] @ pairs.n_values[without]) for name in of_values}
+        joined = {name: side + more[name] * takes_rare for name, side in of_values.items()}
+        dedicated_rates = pairs.rates_of(joined)
     rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
     # A dedicated id is the same in all folds: the order of few rows would tell each of them its own label.
     has_few_rows = np.append(np.zeros(n_shared + has_own, np.bool_), rows < rows_to_order)
@@ -60,8 +66,7 @@ def build(
     ids = np.empty(rates.size, np.int32)
     ids[in_order] = np.arange(rates.size)
     of_shared, of_dedicated = ids[:n_shared], ids[n_shared + has_own :]
-    of_pairs = of_shared[fold.ids[: shared.sum()]] if fold else np.empty(0, np.int32)
-    borders = _borders(pairs, shared, fold)
+    borders = borders_of(pairs, shared, fold)
     if has_own:
         other = int(ids[n_shared])
     elif has_rare and fold:
@@ -70,6 +75,8 @@ def build(
         other = int(of_shared[np.searchsorted(borders, pairs.prior.mean, side="right")])
     else:
         other = int(of_dedicated[takes_rare][0])
+    n_pairs = int(shared.sum())
+    of_pairs = of_shared[fold.ids[:n_pairs]] if fold else np.full(n_pairs, other, np.int32)
     information, total, loss = _figures(pairs, shared, of_pairs, of_values, of_dedicated, other, rates.size)
     kept = ~pairs.is_rare
     with_rare = has_rare and not is_apart
@@ -90,6 +97,7 @@ def build(
         total=total,
         loss=loss,
         gap=fold.gap if fold else 0.0,
+        is_other_trained=has_own and is_trained,
     )
     return Built(
         column,
@@ -118,7 +126,7 @@ def _shared_rates(pairs: Pairs, shared: Mask, fold: Fold | None) -> Floats:
     return np.clip(means, *_ranges(rates, fold))  # where all rates of an id are one, rounding must not show
 
 
-def _borders(pairs: Pairs, shared: Mask, fold: Fold | None) -> Floats:
+def borders_of(pairs: Pairs, shared: Mask, fold: Fold | None) -> Floats:
     """Return the rates midway between neighbouring shared ids."""
     if fold is None:
         return np.empty(0)

@@ -18,6 +18,7 @@ from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
 from vocabfold.fitting.by_rate import Frequent, build_rates
 from vocabfold.fitting.by_value import build_values
+from vocabfold.fitting.enough import Trained
 from vocabfold.fitting.pairs import Pairs
 from vocabfold.fitting.split import Split, split
 from vocabfold.folding.curve import Curve
@@ -43,7 +44,12 @@ def pairs_of(engine: Engine, counts: Counts, settings: FitSettings) -> dict[str,
 
 
 def solve(
-    engine: Engine, counts: Counts, pairs: Mapping[str, Pairs], settings: FitSettings, frequent: Frequent
+    engine: Engine,
+    counts: Counts,
+    pairs: Mapping[str, Pairs],
+    settings: FitSettings,
+    frequent: Frequent,
+    trained: Trained,
 ) -> Solved:
     """Fold all columns as the settings of a codebook say."""
     is_own, budget = settings.unseen == "own", settings.budget
@@ -58,7 +64,7 @@ def solve(
     if settings.method in BY_VALUE:
         built, gap = build_values(engine, counts, pairs, curves, ids, settings)
     else:
-        built, folds, gap = build_rates(engine, counts, pairs, curves, ids, settings, frequent)
+        built, folds, gap = build_rates(engine, counts, pairs, curves, ids, settings, frequent, trained)
     kept = (_kept(pairs[name], one.column, folds.get(name), is_own) for name, one in built.items())
     return Solved(built, ids, math.fsum(kept), gap)
 

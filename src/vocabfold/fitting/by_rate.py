@@ -11,8 +11,10 @@ import pyarrow as pa
 from vocabfold.codebook.settings import FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
-from vocabfold.fitting.assemble import build
-from vocabfold.fitting.pairs import Pairs, rows_of
+from vocabfold.counts.units import rows_of
+from vocabfold.fitting.assemble import borders_of, build
+from vocabfold.fitting.enough import Needed, Trained, with_enough
+from vocabfold.fitting.pairs import Pairs
 from vocabfold.fitting.spark import SparkShards
 from vocabfold.fitting.split import Split
 from vocabfold.folding.allocation import CutShards, Tuning
@@ -57,25 +59,33 @@ def build_rates(
     ids: Split,
     settings: FitSettings,
     frequent: Frequent,
+    trained: Trained,
 ) -> tuple[dict[str, Built], dict[str, Fold], float]:
     """Build all columns; also return the folds of the curves, and by how much they could be better in all."""
     cut_shards = _SHARDS[counts.engine](counts, pairs, ids, curves)
     tuning = Tuning(settings.epsilon, settings.shards, settings.seed, cut_shards)
     folds, gap = _fold(pairs, curves, ids, settings.method, settings.allocation, tuning)
     dedicated = frequent.at_least(engine, ids.least) if ids.has_dedicated else _nothing(counts)
-    built = {
-        name: build(
+    is_own = settings.unseen == "own"
+    is_trained = is_own and settings.aim == "model"
+    built = {}
+    for name, of_column in pairs.items():
+        shared, fold, is_apart = ids.shared(of_column), folds.get(name), ids.is_apart
+        if is_trained and counts.folds:
+            needed = Needed(settings.dedicated_min, ids.least, dedicated[name].num_rows > 0)
+            borders = borders_of(of_column, shared, fold)
+            fold, is_apart = with_enough(fold, borders, of_column, trained.columns[name], needed)
+        built[name] = build(
             counts.kinds[name],
             of_column,
-            ids.shared(of_column),
-            folds.get(name),
+            shared,
+            fold,
             dedicated[name],
-            is_apart=ids.is_apart,
-            is_last=settings.unseen == "own",
+            is_apart=is_apart,
+            is_last=is_own,
+            is_trained=is_trained,
             rows_to_order=of_column.prior.rows_to_order,
         )
-        for name, of_column in pairs.items()
-    }
     return built, folds, gap
 
 

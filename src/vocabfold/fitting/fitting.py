@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.out_of_fold import gain
+from vocabfold.codebook.out_of_fold import with_gain
 from vocabfold.codebook.settings import AUTO, LEAST_IDS, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
@@ -17,6 +17,7 @@ from vocabfold.fitting import fold_rates
 from vocabfold.fitting.advice import advice
 from vocabfold.fitting.at_budget import pairs_of, solve
 from vocabfold.fitting.by_rate import Frequent
+from vocabfold.fitting.enough import Trained
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
 from vocabfold.support import checks, notes
@@ -72,7 +73,9 @@ def fit(
     unseen : {"other", "own", "error"}
         What happens to values that are not in the codebook. "other": they get the id of rare values, or, if
         there are none, the id whose rates are around the overall rate. "own": they get an id of their own in
-        every column, the last one, which counts in the budget. "error": looking them up is an error.
+        every column, the last one, which counts in the budget. With aim="model", training rows have it out of
+        fold if their value has no rows in the other folds; and if folds were counted, ids with fewer than
+        `dedicated_min` training rows are merged. "error": looking them up is an error.
 
     Returns
     -------
@@ -118,13 +121,13 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
     is_model = settings.aim == "model"
     with Engine(counts.memory_limit) as engine:
         pairs = pairs_of(engine, counts, settings)
-        solved = solve(engine, counts, pairs, settings, Frequent(counts))
+        solved = solve(engine, counts, pairs, settings, Frequent(counts), Trained(counts, pairs, engine))
         built, ids = solved.built, solved.split
         store = _STORES[counts.engine](counts, built)
         columns = {name: of_column.column for name, of_column in built.items()}
         if counts.folds:
             for name, found in store.by_fold(engine):
-                columns[name] = replace(columns[name], gain=gain(counts, columns[name], found))
+                columns[name] = with_gain(counts, columns[name], found)
             fold_rates.check(counts, columns, found)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.evidence import Evidence
-from vocabfold.counts.units import FRACTIONS, MAX_UNITS, ROWS
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS, rows_of
 from vocabfold.folding.curve import Curve, order
 from vocabfold.folding.information import loss_of_groups
 from vocabfold.folding.prior import Prior, fixed, most_likely
@@ -155,9 +155,3 @@ class Pairs:
         sides = [np.bincount(position, side, distinct.size) for side in (masses - positive, positive)]
         cum_neg, cum_pos = (np.append(0, np.cumsum(side.astype(np.int64))) for side in sides)
         return Curve(cum_neg, cum_pos, position.astype(np.int32))
-
-
-def rows_of(sums: Mapping[str, Units], units_per_row: int) -> Floats:
-    """Return the rows of values with these sums, each counted once whatever it weighs."""
-    neg, pos = (sums[side] for side in (ROWS if ROWS[0] in sums else ("neg", "pos")))
-    return (neg + pos) / (1 if ROWS[0] in sums else units_per_row)

@@ -187,4 +187,6 @@ def _role(column: BookColumn, is_shared: bool, n_values: int, is_by_rate: bool) 
         return "rates" if is_by_rate else "rest"
     if not n_values:
         return "other"
-    return "value" if is_by_rate or column.n_dedicated else "hash"
+    if not (is_by_rate or column.n_dedicated):
+        return "hash"
+    return "value" if n_values == 1 else "joined"

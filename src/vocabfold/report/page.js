@@ -152,7 +152,7 @@
   // 4. The ids of a column.
   const roles = {
     rates: "values of similar rates (shared)", value: "one value (dedicated)", other: "rare and unseen values (other)",
-    rest: "all values without a dedicated id", hash: "values with the same hash", several: "several ids, drawn as one",
+    rest: "all values without a dedicated id", joined: "one value, and all without a dedicated id", hash: "values with the same hash", several: "several ids, drawn as one",
   };
   let column = null;
   let strips = [];

@@ -343,6 +343,30 @@ def test_inspect(vocabfold, rows):
     assert vocabfold(*words) == (0, book.members("site", first)[0] + "\n", "... and more (--limit)\n")
 
 
+def test_ids_that_rest_on_few_rows_are_named(vocabfold):
+    wheels = ["steel"] * 40 + ["alloy"] * 70 + ["wire", "rare", "special"] * 4
+    pq.write_table(pa.table({"wheel": wheels, "click": [i % 3 % 2 for i in range(122)]}), "in.parquet")
+    fit = ["fit", "in.parquet", "--label", "click", "--budget", "9", "-o", "book", "--force"]
+    folds = ["--train-out", "out.parquet"]
+    few = "ids of wheel with fewer than 30 training rows: 0 (12)\n"
+    joined = "too few training rows for an id of unseen values, which share another: wheel\n"
+    for given, (is_few, is_joined) in {
+        (*folds,): (True, False),
+        (*folds, "--unseen", "own"): (False, True),
+        (*folds, "--unseen", "own", "--dedicated-min", "9"): (False, True),
+        (*folds, "--aim", "information"): (False, False),
+        ("--unseen", "own"): (False, False),  # nothing is known of training rows
+    }.items():
+        out = ok(vocabfold(*fit, *given))
+        inspected = ok(vocabfold("inspect", "book"))
+        assert [few in out, joined in out] == [few in inspected, joined in inspected] == [is_few, is_joined]
+    ok(vocabfold(*fit, *folds, "--unseen", "own"))
+    out = ok(vocabfold("inspect", "book", "--feature", "wheel"))
+    assert re.search(r"^id +rate +rows +training +values", out)
+    assert re.search(r"0\.\d+ +82 +82 +4  alloy, ", out)
+    assert out.endswith("Values that are not in the codebook get the id 0 (82 training rows).\n")
+
+
 def test_values_that_json_has_no_numbers_for(vocabfold):
     pq.write_table(pa.table({"x": [1.5, float("inf"), None, 1.5], "y": [0, 1, 1, 0]}), "in.parquet")
     ok(

@@ -124,6 +124,7 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
         line(f"values with at least {rows} have dedicated ids")
     for text in grouped(found):
         line(text)
+    _few_rows(found)
     label = shown(f"{found.label} = {found.positive}")
     method = "" if found.settings["method"] == "exact" else f", method {found.settings['method']}"
     line(f"{printable(path)}: fitted on {shown_rows(found.rows, found.n_rows)}, label {label}{method}")
@@ -131,6 +132,24 @@ def book(path: str, found: Codebook, as_json: bool, written: Transformed | None 
         is_leaking = found.settings["method"] == "selection"  # it chooses values by their labels
         line(_written(written) + ("" if is_leaking else " (encoded out of fold)"))
     line(f"digest {found.digest}")
+
+
+def _few_rows(found: Codebook) -> None:
+    """Name the ids that few training rows have, and the columns whose unseen values have no id of their own."""
+    if found.settings["aim"] != "model" or found.gain is None:
+        return
+    least = found.settings["dedicated_min"]
+    for name, column in found.columns.items():
+        few = [(id, rows) for id, rows in enumerate(column.training_rows) if rows < least]
+        if few:
+            ids = ", ".join(f"{id} ({rows:,})" for id, rows in few[:_MAX_NAMED]) + ", ..." * (
+                len(few) > _MAX_NAMED
+            )
+            line(f"ids of {shown(name)} with fewer than {number(least, 'training row')}: {ids}")
+    joined = [name for name, column in found.columns.items() if not column.is_other_trained]
+    if joined and found.settings["unseen"] == "own":
+        names = ", ".join(map(shown, joined[:_MAX_NAMED])) + ", ..." * (len(joined) > _MAX_NAMED)
+        line(f"too few training rows for an id of unseen values, which share another: {names}")
 
 
 def _times_optimum(found: Codebook) -> str:
@@ -270,6 +289,7 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
     if as_json:
         machine({"feature": name, **asdict(column), "ids": groups[:limit]})
         return
+    trained = column.training_rows
     rows = []
     for group in groups[:limit]:
         n_rows = group["neg"] + group["pos"]
@@ -280,16 +300,18 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
                 f"{group['id']}",
                 f"{column.rates[group['id']]:.4f}",
                 f"{n_rows:,}",
+                *([f"{trained[group['id']]:,}"] if trained else []),
                 f"{group['n_values']:,}",
                 examples + more,
             ]
         )
     of_rows = "rows" if found.n_rows in (None, found.rows) else "weight"
-    table(["id", "rate", of_rows, "values", "examples"], rows)
+    table(["id", "rate", of_rows, *(["training"] if trained else []), "values", "examples"], rows)
     if len(groups) > limit:
         line(f"... and {number(len(groups) - limit, 'more id')} (--limit)")
     get = "are refused" if found.settings["unseen"] == "error" else f"get the id {column.other}"
-    line(f"\nValues that are not in the codebook {get}.")
+    of_other = f" ({number(trained[column.other], 'training row')})" if trained else ""
+    line(f"\nValues that are not in the codebook {get}{of_other}.")
 
 
 def members(found: Codebook, name: str, id: int, limit: int, as_json: bool) -> None:
@@ -328,7 +350,9 @@ def _facts(found: Codebook) -> dict[str, Any]:
     """Return the figures and settings of a codebook, without its values."""
     columns = {
         name: {
-            key: fact for key, fact in asdict(column).items() if key not in ("shared_ids", "borders", "rates")
+            key: fact
+            for key, fact in asdict(column).items()
+            if key not in ("shared_ids", "borders", "rates", "training_rows")
         }
         for name, column in found.columns.items()
     }
