@@ -65,7 +65,8 @@ def left_out(names: Sequence[str]) -> None:
     if names:
         listed = ", ".join(shown(name) for name in names[:_MAX_NAMED]) + ", ..." * (len(names) > _MAX_NAMED)
         sys.stderr.write(
-            f"note: columns that are not text were left out: {listed} (to fold some, too: --also NAME,...)\n"
+            f"note: columns that are not text were left out: {listed} (--also NAME,... adds numbers and "
+            "dates, but no lists)\n"
         )
 
 
