@@ -314,7 +314,7 @@ def test_with_own_every_id_has_enough_training_rows(sizes, seed, dedicated_min, 
     rng = np.random.default_rng(seed)
     x = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     rows = pa.table({"x": [f"v{i}" for i in x], "click": (rng.random(x.size) < 0.2 + 0.6 * (x % 3 == 0))})
-    rows = pa.concat_tables([rows, pa.table({"x": ["a", "a"], "click": [True, False]})])
+    rows = pa.concat_tables([rows, pa.table({"x": ["a"] * 20, "click": [True, False] * 10})])
     options = {"min_count": min_count, "smoothing": smoothing, "dedicated_min": dedicated_min}
     book, ids = vf.fit_transform(rows, "click", 30, unseen="own", fold_seed=seed, folds=3, **options)
     column = book.columns["x"]

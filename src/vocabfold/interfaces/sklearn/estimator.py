@@ -40,8 +40,9 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 
     `fit_transform(X, y)` encodes training rows out of fold: no id leaks the label of its row. It differs from
     `fit(X, y).transform(X)` on purpose, as that of `TargetEncoder` does; both use the ids of one codebook, but
-    with unseen="own", `fit_transform` also merges ids with few training rows, which `fit` does not know. Train a model on the result of `fit_transform`, as `Pipeline` does by itself; `transform` is for all other
-    rows, and warns if it is given those of the fit.
+    with unseen="own", `fit_transform` also merges ids with few training rows, which `fit` does not know. Train
+    a model on the result of `fit_transform`, as `Pipeline` does by itself; `transform` is for all other rows,
+    and warns if it is given those of the fit.
 
     Parameters
     ----------
