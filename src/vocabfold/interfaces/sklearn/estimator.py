@@ -101,12 +101,12 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     >>> ids = compressor.fit_transform(X, y)
     >>> ids.head(2)
        site  app
-    0     2    0
-    1     0    0
+    0     2    1
+    1     0    1
     >>> compressor.transform(pd.DataFrame({"site": ["b", "new"], "app": [None, "x"]}))
        site  app
-    0     0    1
-    1     1    0
+    0     0    0
+    1     1    1
     >>> compressor.sizes_
     {'site': 3, 'app': 3}
     """
