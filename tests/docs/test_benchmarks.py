@@ -105,7 +105,6 @@ def test_the_small_benchmark_of_identified_values_runs():
     assert out.count("ids=product out of fold, too") == 3
 
 
-@pytest.mark.tools
 def test_the_small_benchmark_of_unseen_values_runs():
     out = run("-m", "benchmarks.leakage.unseen", "--small")
     assert out.count("seeds=1 model=LightGBM unseen=own") == 2
