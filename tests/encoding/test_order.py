@@ -153,6 +153,47 @@ def test_columns_that_take_turns_are_checked_too(tmp_path, monkeypatch):
     assert not (tmp_path / "other.parquet").exists()
 
 
+def test_several_files_appear_together_or_not_at_all(tmp_path):
+    """Whichever of them is not in its order: what an earlier run has written stays as it is."""
+    table = clicks(n_sites=60)
+    data, out = [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out"
+
+    def write(table):
+        for i, path in enumerate(data):
+            pq.write_table(table.slice(i * 1000, 1000 + i * 1000), path)
+
+    write(table)
+    counts = vf.count(data, "click", FEATURES, folds=5)
+    encoded(counts, data, out=f"{out}/", **KEPT)
+    before = {path: path.read_bytes() for path in out.iterdir()}
+    assert len(before) == 2
+    for i, j in ((400, 501), (1400, 1501)):
+        write(swapped(swapped(table, i, j), i + 1, j + 2))
+        with pytest.raises(vf.InputError, match=REFUSED):
+            encoded(counts, data, out=f"{out}/", **KEPT)
+        assert {path: path.read_bytes() for path in out.iterdir()} == before
+        with pytest.raises(vf.InputError, match=REFUSED):
+            encoded(counts, data, out=f"{tmp_path}/new/", **KEPT)
+        assert not (tmp_path / "new").exists()
+    write(table)
+    encoded(counts, data, out=f"{out}/", **KEPT)
+    assert {path: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_text_file_with_fewer_rows_is_refused(tmp_path):
+    """It passes for the one that was counted, as it has its size and its ends."""
+    lines = [f"s{i % 7},{i % 2}" for i in range(1000)]
+    path, size = tmp_path / "rows.csv", 0
+    for rows in (lines, [*lines[:500], "long-" + lines[501], *lines[502:]]):
+        path.write_text("\n".join(["site,click", *rows, ""]))
+        if rows is lines:
+            counts, size = vf.count(path, "click", folds=5), path.stat().st_size
+    assert path.stat().st_size == size
+    for options in (KEPT, {}):
+        with pytest.raises(vf.InputError, match=f"{REFUSED}: it has 999 rows, but 1,000 were counted. Rows"):
+            encoded(counts, path, 4, tmp_path / "out.parquet", **options)
+
+
 def without_labels(table, step):
     click = [None if i % step == 0 else c for i, c in enumerate(table["click"].to_pylist())]
     return table.set_column(2, "click", pa.array(click))
@@ -178,6 +219,25 @@ def test_rows_that_counting_left_out_are_no_proof():
     encoded(counts, whole)
     with pytest.raises(vf.InputError, match=REFUSED):
         encoded(counts, swapped(whole, 1401, 1602), **KEPT)
+
+
+@pytest.mark.parametrize("left_out", ["weight", "label"])
+def test_many_rows_that_counting_left_out_are_no_reason_to_warn(left_out):
+    """A third of the rows has values that were not counted in their fold: the others are those that were."""
+    rng = np.random.default_rng(0)
+    n, is_out = 6000, np.arange(6000) % 3 == 0
+    click = pa.array(rng.integers(0, 2, n), mask=is_out if left_out == "label" else None)
+    columns = {"user": rng.integers(0, 3000, n).astype(str), "click": click, "part": np.arange(n) % 5}
+    options = {"drop_null_labels": True}
+    if left_out == "weight":
+        columns["w"], options = np.where(is_out, 0.0, 1.0), {"weight": "w"}
+    table = pa.table(columns)
+    for of_folds in ({"folds": 5}, {"fold_column": "part"}):
+        counts = vf.count(table, "click", ["user"], **options, **of_folds)
+        for rows in (table, table.drop_columns("click")):
+            assert encoded(counts, rows).num_rows == n  # warnings are errors
+        added = (counts + counts).compacted()
+        assert encoded(added, table).num_rows == n
 
 
 def test_each_day_is_checked_as_long_as_its_counts_are_apart(tmp_path):

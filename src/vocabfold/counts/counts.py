@@ -80,6 +80,7 @@ class Counts(Totals):
         "readings",
         "sql",
         "table",
+        "table_of",
     }
 
     kinds: Mapping[str, str]
@@ -114,8 +115,11 @@ class Counts(Totals):
     @cached_property
     def table(self) -> Table:
         """All parts together, where they live."""
+        return self._table(self.parts)
+
+    def _table(self, parts: tuple[Part, ...]) -> Table:
         table = _TABLES[self.engine]
-        return table(self.parts, self.kinds, self.units_per_row, self.sums, self.folds, self.memory_limit)
+        return table(parts, self.kinds, self.units_per_row, self.sums, self.folds, self.memory_limit)
 
     @property
     def n_values(self) -> dict[str, int]:
@@ -204,11 +208,11 @@ class Counts(Totals):
         part = LocalPart(tables, self.kinds, self.units_per_row, self.sums, is_by_fold=self.folds > 0)
         return replace(self, parts=(part,), readings=self.readings if len(self.parts) == 1 else (None,))
 
-    def reading(self, fingerprints: tuple[str, ...]) -> Counts | None:
-        """Return the counts of one reading alone, if they are apart, and rows are told from weights."""
+    def table_of(self, fingerprints: tuple[str, ...]) -> Table | None:
+        """Return the counts of one reading, if they are apart, and rows are told from weights."""
         if self.neg_rows is None or self.readings.count(fingerprints) != 1:
             return None
-        return replace(self, parts=(self.parts[self.readings.index(fingerprints)],), readings=(fingerprints,))
+        return self._table((self.parts[self.readings.index(fingerprints)],))
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) and the sums."""

@@ -9,8 +9,6 @@ label are summed up, and the sum is compared with the one that follows from the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 
 import numpy as np
@@ -21,71 +19,57 @@ from vocabfold.counts.target import as_text
 from vocabfold.errors import InputError, argument
 from vocabfold.support.kernels import inlined, kernel
 
-Ids = NDArray[np.int32]
 Labels = NDArray[np.int8]
-Sums = NDArray[np.int64]  # of rows, and of their marks, by label
+Sums = NDArray[np.int64]  # rows by label, and below them the sums of their marks
 
 _BITS, _ODD, _MIX = 2**31 - 1, 0x5E3779B9, 0x56E8FEB9
 
 _MISSING = 2  # beside 0 and 1: the row has no label, or none is given
 
 
-@dataclass(frozen=True)
-class InFolds:
-    """The folds of rows, and their labels, if the order of the rows is to be checked."""
-
-    folds: Ids
-    labels: Labels = field(default_factory=lambda: np.empty(0, np.int8))
-
-    @cached_property
-    def n_rows(self) -> Sums:
-        """The rows by label."""
-        return np.bincount(self.labels, minlength=3)
-
-    def part(self, start: int, n_rows: int) -> InFolds:
-        """Return those of some of the rows."""
-        return InFolds(self.folds[start : start + n_rows], self.labels[start : start + n_rows])
-
-
-@dataclass(frozen=True)
 class Seen:
-    """What was seen of the rows while they were encoded, of each column."""
+    """What was seen of rows while they were encoded; several threads add to it."""
 
-    uncounted: dict[str, int] = field(default_factory=dict)  # rows whose value was not counted in their fold
-    sums: dict[str, Sums] = field(default_factory=dict)
-    counted: dict[str, Sums] = field(default_factory=dict)  # what the sums were when the rows were counted
-    _lock: Lock = field(default_factory=Lock)
+    def __init__(self) -> None:
+        self._uncounted: dict[str, int] = {}  # of each column: rows whose value was not counted in their fold
+        self._checked = ""  # the column that is looked at,
+        self._sums = np.zeros((2, 3), np.int64)  # its sums,
+        self._counted: Sums | None = None  # and what they were when the rows were counted
+        self._lock = Lock()
 
     def add(self, name: str, n_uncounted: int, sums: Sums, counted: Sums | None) -> None:
-        """Add what was seen of some rows; several threads look values of one column up."""
+        """Add what was seen of some rows in a column; its rows were `counted`, if it is the one to look at."""
         with self._lock:
-            self.uncounted[name] = self.uncounted.get(name, 0) + n_uncounted
+            self._uncounted[name] = self._uncounted.get(name, 0) + n_uncounted
             if counted is not None:
-                self.sums[name] = self.sums[name] + sums if name in self.sums else sums
-                self.counted[name] = counted
+                self._checked, self._counted = name, counted
+                self._sums += sums
 
-    def most_uncounted(self) -> tuple[str, int]:
+    def worst_column(self) -> tuple[str, int]:
         """Return the column with most rows whose value was not counted in their fold, and their number."""
-        return max(self.uncounted.items(), key=lambda item: item[1], default=("", 0))
+        return max(self._uncounted.items(), key=lambda item: item[1], default=("", 0))
 
-    def check(self, n_rows: int, skipped: int | None, place: str) -> None:
-        """Refuse rows in another order; `skipped` is how many rows were not counted, if that is known."""
-        counted = next(iter(self.counted.values()), None)
-        allowed = skipped if counted is None else n_rows - int(counted[0].sum())
-        name, n_uncounted = self.most_uncounted()
-        if allowed is not None and n_uncounted > allowed:
+    def n_skipped(self, n_rows: int, skipped: int | None) -> int | None:
+        """Return how many rows were not counted; else `skipped`, those of all the counts, if that is known."""
+        return skipped if self._counted is None else n_rows - int(self._counted[0].sum())
+
+    def check_order(self, n_rows: int, n_skipped: int | None, place: str) -> None:
+        """Refuse rows that are not in the order in which they were counted."""
+        name, n_uncounted = self.worst_column()
+        if n_skipped is not None and n_skipped < 0:
+            raise _other_order(place, f"it has {n_rows:,} rows, but {n_rows - n_skipped:,} were counted")
+        if n_skipped is not None and n_uncounted > n_skipped:
             raise _other_order(
                 place,
                 f"{n_uncounted:,} of {n_rows:,} rows have a value in column {name!r} that was not counted in "
                 "their fold",
             )
-        for name, sums in self.sums.items():
-            if not _is_counted(sums, self.counted[name]):
-                raise _other_order(place, f"in column {name!r}, some value has other rows in some fold")
+        if self._counted is not None and not _are_counted(self._sums, self._counted):
+            raise _other_order(place, f"in column {self._checked!r}, some value has other rows in some fold")
 
 
-def _is_counted(seen: Sums, counted: Sums) -> bool:
-    """Tell whether values have the rows in each fold that were counted there, as far as that can be told."""
+def _are_counted(seen: Sums, counted: Sums) -> bool:
+    """Tell whether each value has the rows that were counted in each fold, as far as that can be told."""
     if (seen[0, :2] == counted[0]).all():  # then rows without a label are those that were left out
         return bool((seen[1, :2] == counted[1]).all())
     if seen[0].sum() == counted[0].sum():  # all were counted; labels are not given, or spelled apart
