@@ -83,6 +83,22 @@ def test_a_single_pair_that_changes_places_is_refused(options):
     assert book.transform(swapped(table, i, same_fold), counts=counts).num_rows == 4000
 
 
+def test_rare_values_that_change_places_with_others_are_refused():
+    table = clicks(n_sites=60)
+    counts = vf.count(table, "click", FEATURES, folds=5)
+    book = vf.fit(counts, 40, **KEPT)
+    site = book.columns["site"]
+    assert site.n_rare
+    assert site.other in site.shared
+    assert book.transform(table, counts=counts).num_rows == 3000
+    known, folds = set(book["site"]["value"].to_pylist()), assigned(np.arange(3000), 5, 0)
+    is_rare = [name not in known for name in table["site"].to_pylist()]
+    i = next(i for i in range(ENDS, 3000) if is_rare[i])
+    j = next(j for j in range(ENDS, 3000 - ENDS) if not is_rare[j] and folds[i] != folds[j])
+    with pytest.raises(vf.InputError, match=REFUSED):
+        book.transform(swapped(table, i, j), counts=counts)
+
+
 def test_rows_with_equal_values_are_told_apart_by_their_labels():
     """A query that sorts by value alone returns equal values in any order."""
     table = clicks(4000, n_sites=60).select(["site", "click"])
@@ -352,6 +368,9 @@ def test_labels_are_known_however_they_are_spelled():
         ([0.0, 1.0, float("nan")], "1"),
         ([False, True, None], "1"),
         (["no", "yes", None], "yes"),
+        ([-1, 1, None], "1"),
+        ([2, 7, None], "7"),
+        ([b"no", b"1", None], "b'1'"),
     ):
         column = pa.chunked_array([pa.array(values), pa.array(values[::-1])])
         for given_column in (column, column.dictionary_encode(), column.combine_chunks()):

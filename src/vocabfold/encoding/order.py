@@ -13,6 +13,7 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vocabfold.counts.target import as_text
@@ -94,16 +95,23 @@ def labels_of(column: pa.Array | pa.ChunkedArray | None, n_rows: int, positive: 
 
 
 def _labels(column: pa.Array, positive: str) -> Labels:
+    is_number = pa.types.is_integer(column.type) and positive in ("0", "1")
+    if is_number or pa.types.is_string(
+        column.type
+    ):  # as nearly all labels are; the rest takes ten times as long
+        is_positive = pc.equal(column, int(positive) if is_number else positive)
+        return np.asarray(is_positive.cast(pa.int8()).fill_null(_MISSING))
     try:
         words = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     except pa.ArrowException:  # lists and the like, which are no labels
         return labels_of(None, len(column), positive)
-    found = words.dictionary.to_pylist()
     codes = [
-        _MISSING if word is None or word != word else int(as_text(word) == positive) for word in [*found, None]
+        _MISSING if word is None or word != word else int(as_text(word) == positive)
+        for word in [*words.dictionary.to_pylist(), None]
     ]
-    places = np.asarray(words.indices.cast(pa.int64()).fill_null(len(found)))
-    return np.take(np.array(codes, np.int8), places)
+    return np.take(
+        np.array(codes, np.int8), np.asarray(words.indices.cast(pa.int64()).fill_null(len(codes) - 1))
+    )
 
 
 @inlined
