@@ -110,7 +110,7 @@ class Counts(Totals):
     @property
     def engine(self) -> str:
         """The engine that reads them: Spark, if any part of them is on a cluster."""
-        return DUCKDB if all(part.session is None for part in self.parts) else SPARK
+        return _engine_of(self.parts)
 
     @cached_property
     def table(self) -> Table:
@@ -118,7 +118,7 @@ class Counts(Totals):
         return self._table(self.parts)
 
     def _table(self, parts: tuple[Part, ...]) -> Table:
-        table = _TABLES[self.engine]
+        table = _TABLES[_engine_of(parts)]
         return table(parts, self.kinds, self.units_per_row, self.sums, self.folds, self.memory_limit)
 
     @property
@@ -260,6 +260,10 @@ class Counts(Totals):
                 f"feature {different[0]!r} was counted on one side only; both must have the same features."
             )
         return self.features
+
+
+def _engine_of(parts: tuple[Part, ...]) -> str:
+    return DUCKDB if all(part.session is None for part in parts) else SPARK
 
 
 def _added(mine: int | None, theirs: int | None) -> int | None:

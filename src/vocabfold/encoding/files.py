@@ -67,7 +67,6 @@ def encode_files(
     for _, target in jobs:
         writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
     unseen, seen = dict.fromkeys(plan.book.features, 0), Seen()
-    # Files whose rows must be in order take their places together, once all rows have been seen.
     with Engine(limit) as engine, ExitStack() as unfinished:
         _check_room(plan.book, engine)
         whole = source(engine, data, preset)
@@ -87,7 +86,7 @@ def encode_files(
                     stream = _open(plan, found, target)
             assert stream is not None
             n_rows = _write(engine, plan, stream, n_rows, target, found.name, unseen, seen, unfinished)
-            if not plan.has_order:
+            if not plan.needs_order:  # else none takes its place before all rows have been seen
                 unfinished.close()
         plan.check(seen, n_rows, whole.name)
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)

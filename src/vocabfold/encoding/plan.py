@@ -108,7 +108,7 @@ class Plan:
         return self
 
     @property
-    def has_order(self) -> bool:
+    def needs_order(self) -> bool:
         """Whether rows must be in the order in which they were counted, as their folds go by number."""
         return self.folds is not None and self.folds.column is None and not self.is_counted
 
@@ -120,7 +120,7 @@ class Plan:
         if not self.folds or self.is_counted:
             return
         n_skipped = seen.n_skipped(n_rows, self.folds.store.counts.skipped)
-        if self.has_order:
+        if self.needs_order:
             seen.check_order(n_rows, n_skipped, place)
         name, n_uncounted = seen.worst_column()
         if n_uncounted - (n_skipped or 0) > _MANY_UNCOUNTED * n_rows:
