@@ -14,7 +14,7 @@ PROCESSES = --numprocesses auto --maxprocesses 4 --dist worksteal
 # Few of the examples of each law.
 FEW = --hypothesis-profile few
 # What tries loops that are compiled, in the interpreter.
-KERNELS = tests/folding tests/laws tests/codebook tests/common/test_kernels.py
+KERNELS = tests/folding tests/laws tests/codebook tests/encoding/test_order.py tests/common/test_kernels.py
 
 # What `make figures` runs: each leaves marks in build/figures until all are done. DATA=FOLDER has the real tables of
 # benchmarks/leakage/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,

@@ -33,9 +33,9 @@ FEATURES = ["product", "supplier", "shop"]
 WITHOUT, OUT_OF_FOLD, OLDER = "supplier and shop", "product out of fold, too", "product by an older log, too"
 SEEDS, FOLDS = 5, (2, 5, 20)
 _INTRODUCTION = """
-Log-losses of LightGBM on new rows, the mean of {seeds} tables of {products} products with 25 rows each. In brackets
-is the mean difference to `supplier and shop` with its standard error over the tables. `within` is the correlation
-of id and label among the training rows of a product.
+Log-losses of LightGBM on new rows, the mean of {seeds} tables of {products} products with 25 rows each. In
+brackets is the mean difference to `supplier and shop` with its standard error over the tables. `within` is the
+correlation of id and label among the training rows of a product.
 """
 
 
