@@ -2,10 +2,10 @@
 
 Nothing is kept of the order itself. An order does no harm if it has as many rows of every value, fold and label
 as were counted: the counts are then its own, too. To compare them all at once, each value has a mark in each
-fold, a number that looks random. The marks of all rows of a label are summed up while the rows are encoded; the
+fold, a number that looks random. The marks of all rows of a label are summed up while they are encoded; the
 counts tell what the sum must be. A value whose id is the same in all folds needs no mark, and all rare values
-share one. One column is compared, that with the most values of those whose ids depend on the fold: two rows that
-change places rarely have the same value there.
+share one. One column is compared, that with the most values of those whose ids depend on the fold: two rows
+that change places rarely have the same value there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vocabfold.counts.target import as_text
@@ -96,6 +95,8 @@ def labels_of(column: pa.Array | pa.ChunkedArray | None, n_rows: int, positive: 
 
 
 def _labels(column: pa.Array, positive: str) -> Labels:
+    import pyarrow.compute as pc  # slow to import
+
     is_number = pa.types.is_integer(column.type) and positive in ("0", "1")
     if is_number or pa.types.is_string(column.type):  # nearly always: this takes a tenth of the time
         is_positive = pc.equal(column, int(positive) if is_number else positive)

@@ -36,9 +36,9 @@ def build(
 
     The fold is that of the pairs in `shared`, and of the rare values as one entry after them, unless these are
     kept apart; `dedicated` has the values with dedicated ids, in order. Those with fewer rows than
-    `rows_to_order`, and such rare values, are numbered as if all had the rate of the prior. With `is_last`, rare
-    values that are kept apart have the last id, even if there are none; with `is_trained`, training rows have it,
-    too. Without a fold, the pairs in `shared` join a dedicated id.
+    `rows_to_order`, and such rare values, are numbered as if all had the rate of the prior. With `is_last`,
+    rare values that are kept apart have the last id, even if there are none; with `is_trained`, training rows
+    have it, too. Without a fold, the pairs in `shared` join a dedicated id.
     """
     n_shared = fold.size if fold else 0
     has_rare = bool(pairs.is_rare.any())
