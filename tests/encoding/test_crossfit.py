@@ -17,7 +17,7 @@ from support import reference
 from support.builders import clicks, fold_counts
 from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.target import _assigned, assigned
-from vocabfold.counts.units import Totals
+from vocabfold.counts.totals import Totals
 from vocabfold.fitting.enough import merged
 from vocabfold.io.engines.duckdb import Engine
 

@@ -15,7 +15,6 @@ from vocabfold.codebook.index import Index
 from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
 from vocabfold.counts.counts import Counts, not_counts
 from vocabfold.counts.target import assigned
-from vocabfold.counts.units import ROWS, UNITS
 from vocabfold.encoding.order import InFolds, Labels, Sums, labels_of, mark, marked
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
@@ -150,7 +149,7 @@ class FoldedStore:
     @property
     def _sides(self) -> tuple[str, ...]:
         """The sums that are rows."""
-        return ROWS if ROWS[0] in self.counts.sums else UNITS
+        return self.counts.row_sums[0]
 
     @cached_property
     def _n_rows(self) -> list[int]:

@@ -19,7 +19,7 @@ from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import gained
 from vocabfold.counts.counting import count_as
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import at_least, in_rows, n_rows
+from vocabfold.counts.units import in_rows, sql_at_least, sql_rows
 from vocabfold.encoding.encoder import check_kinds, check_values
 from vocabfold.errors import InputError
 from vocabfold.evaluation.drift import Drift, drift
@@ -97,7 +97,7 @@ def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
             expected = at_fit.sum(axis=0) - once
             expected[book.columns[name].other] += once.sum()
             rows = now.sum(axis=0) / counts.units_per_row
-            drifted = drift(expected, rows, book.n_rows or book.rows, counts.n_rows or counts.rows)
+            drifted = drift(expected, rows, book.rows_known, counts.rows_known)
             columns[name] = _judged(
                 book.columns[name], base, at_fit, drifted, now, shares, counts.units_per_row
             )
@@ -115,7 +115,7 @@ def judge(book: Codebook, counts: Counts, place: str) -> Evaluation:
 def _at_fit(engine: Engine, book: Codebook, name: str) -> tuple[Floats, Floats, float]:
     """Return the rows of each id at fit by label; its rows of values seen once; and the rows of rare values."""
     column = book.columns[name]
-    once = f"sum(neg + pos) FILTER ({n_rows(book.sums, book.units_per_row)} <= 1)"
+    once = f"sum(neg + pos) FILTER ({sql_rows(book.sums, book.units_per_row)} <= 1)"
     found = engine.run(
         f"SELECT id, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, coalesce({once}, 0)::BIGINT AS once "
         f"FROM ({book.store.sql(engine, name)}) GROUP BY id"
@@ -156,7 +156,7 @@ def joined(engine: Engine, book: Codebook, counts: Counts, name: str, groups: st
     Groups are expressions of the id of a value, its sums at fit (all_neg, ...), is_infrequent and is_missing.
     """
     at_fit = ", ".join(f"{side} AS all_{side}" for side in book.sums)
-    is_frequent = at_least(book.sums, book.units_per_row, book.settings["dedicated_min"])
+    is_frequent = sql_at_least(book.sums, book.units_per_row, book.settings["dedicated_min"])
     known = (
         f"SELECT value, id, {at_fit}, NOT {is_frequent} AS is_infrequent FROM ({book.store.sql(engine, name)})"
     )
@@ -170,9 +170,9 @@ def joined(engine: Engine, book: Codebook, counts: Counts, name: str, groups: st
     found = engine.run(f"SELECT {groups}, {sums} FROM ({both}) GROUP BY ALL ORDER BY ALL")
     n_joined, n_counted = int(np.sum(found["neg"]) + np.sum(found["pos"])), counts.neg + counts.pos
     if n_joined != n_counted:
-        n_rows, of = (number(in_rows(n, counts.units_per_row), "row") for n in (n_joined, n_counted))
+        rows, of = (number(in_rows(n, counts.units_per_row), "row") for n in (n_joined, n_counted))
         raise InputError(
-            f"column {name!r}: {n_rows} met the codebook, but {of} were counted: they changed when they were "
+            f"column {name!r}: {rows} met the codebook, but {of} were counted: they changed when they were "
             "read again. Write the rows to files that do not change, and evaluate those."
         )
     return found

@@ -14,9 +14,8 @@ from reprlib import repr as short
 import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.counts.units import shown_rows
 from vocabfold.fitting.advice import leaking, nearly_unique
-from vocabfold.support.checks import number
+from vocabfold.support.checks import number, shown_rows
 
 _CLEAR = 3  # standard errors that chance does not explain, even in one of many columns
 _FEW_VALUES = 100  # of a column of numbers or dates whose order is worth keeping
@@ -104,6 +103,11 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
     rate_at_fit: float
     is_fitted: bool
     warnings: tuple[str, ...]
+
+    @property
+    def rows_known(self) -> int | float:
+        """Rows, each counted once; by weight, if only that is known."""
+        return self.rows if self.n_rows is None else self.n_rows
 
     @property
     def kept(self) -> float:

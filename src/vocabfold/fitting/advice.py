@@ -69,7 +69,7 @@ def _unspent(book: Codebook) -> Iterator[str]:
 def nearly_unique(book: Codebook, name: str) -> str | None:
     """Say that a column has nearly as many values as rows, if it has."""
     column = book.columns[name]
-    n_values, n_rows = column.n_values + column.n_rare, _rows(book)
+    n_values, n_rows = column.n_values + column.n_rare, book.rows_known
     is_unique = n_rows >= _FEW_ROWS and n_values >= _NEARLY_UNIQUE * n_rows
     if not is_unique or column.total < _NEARLY_ALL * entropy(book):
         return None
@@ -78,12 +78,12 @@ def nearly_unique(book: Codebook, name: str) -> str | None:
 
 
 def _telling(book: Codebook, column: BookColumn) -> str | None:
-    if _rows(book) < _FEW_ROWS:
+    if book.rows_known < _FEW_ROWS:
         return None
     if column.gain is not None:
         return leaking(book, column.gain, "out of fold, its ids explain")
     # What values tell by chance alone is about half a nat each, over all rows.
-    return leaking(book, column.information - column.n_values / (2 * _rows(book)), "its ids explain")
+    return leaking(book, column.information - column.n_values / (2 * book.rows_known), "its ids explain")
 
 
 def leaking(book: Codebook, told: float, what: str) -> str | None:
@@ -128,7 +128,7 @@ def _idle(book: Codebook, names: Sequence[str]) -> Iterator[str]:
     """Name the columns whose ids gain nothing out of fold."""
     columns = {name: book.columns[name] for name in names}
     idle = {name: of.size for name, of in columns.items() if of.gain is not None and of.gain <= 0}
-    if idle and _rows(book) >= _SURE_ROWS:
+    if idle and book.rows_known >= _SURE_ROWS:
         one = len(idle) == 1
         yield (
             f"{'column' if one else 'columns'} {', '.join(map(repr, idle))} {'has' if one else 'have'} no "
@@ -141,8 +141,3 @@ def entropy(book: Codebook) -> float:
     """Return the entropy of the label, in nats."""
     base = book.pos / (book.neg + book.pos)
     return -(base * math.log(base) + (1 - base) * math.log(1 - base))
-
-
-def _rows(book: Codebook) -> float:
-    """Return the rows that were counted, or their weight where only that was saved."""
-    return book.rows if book.n_rows is None else book.n_rows

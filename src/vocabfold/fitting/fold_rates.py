@@ -21,7 +21,6 @@ from scipy import special
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import ROWS, UNITS
 from vocabfold.errors import argument
 from vocabfold.support import notes
 
@@ -99,9 +98,8 @@ def _of_gains(sums: Mapping[str, Sums], counts: Counts, cost: float, columns: Ma
 
 def _rows(sums: Mapping[str, Sums], counts: Counts) -> list[Floats]:
     """Return the negative and the positive rows of each fold, each row counted once if that is known."""
-    if ROWS[0] in sums:
-        return [sums[side].astype(float) for side in ROWS]
-    return [sums[side] / counts.units_per_row for side in UNITS]
+    names, units = counts.row_sums
+    return [sums[side] / units for side in names]
 
 
 def _of_folds(by_fold: pa.Table, name: str, folds: int) -> Sums:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.queries import groups_of
-from vocabfold.counts.units import at_least, n_rows
+from vocabfold.counts.units import sql_at_least, sql_rows
 from vocabfold.errors import printable
 from vocabfold.evaluation.held_out import interval
 from vocabfold.folding.allocation import share
@@ -81,8 +81,8 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
         f"LIMIT {n_values}"
     )
     conditions = {
-        "infrequent": f"NOT {at_least(book.sums, upr, book.settings['dedicated_min'])}",
-        "once": f"{n_rows(book.sums, upr)} <= 1",
+        "infrequent": f"NOT {sql_at_least(book.sums, upr, book.settings['dedicated_min'])}",
+        "once": f"{sql_rows(book.sums, upr)} <= 1",
         "missing": "value IS NULL",
     }
     sums = (

@@ -21,7 +21,6 @@ import vocabfold
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.settings import OPTIONS, default_of
-from vocabfold.counts.units import shown_rows
 from vocabfold.errors import flag, printable
 from vocabfold.evaluation.comparison import Comparison
 from vocabfold.evaluation.held_out import interval
@@ -29,6 +28,7 @@ from vocabfold.evaluation.results import ColumnEvaluation, Evaluation
 from vocabfold.evaluation.sweep import Step
 from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
+from vocabfold.support.checks import shown_rows
 
 _ALIKE = 0.01  # of the best: a smaller difference does not matter
 _PLATEAU = 0.9  # of the best: from here on, differences between neighbouring budgets are chance
@@ -85,7 +85,7 @@ def _gap(result: Any) -> float | None:
 
 def _about(book: Codebook, held_out: Evaluation | None) -> Json:
     base = book.pos / (book.neg + book.pos)
-    names = ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "n_rows", "digest")
+    names = ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "rows_known", "digest")
     return {name: getattr(book, name) for name in names} | {
         "label": shown(book.label),
         "positive": shown(book.positive),
@@ -122,7 +122,7 @@ def _commands(book: Codebook) -> Json:
     features = shlex.quote(names.getvalue())
     of_rows = f"--label {shlex.quote(book.label)}"
     of_rows += "" if book.positive in _POSITIVE else f" --positive {shlex.quote(book.positive)}"
-    of_rows += " --weight COLUMN" if book.units_per_row > 1 or len(book.sums) > 2 else ""
+    of_rows += " --weight COLUMN" if book.units_per_row > 1 or book.has_weights else ""
     of_rows += f" --features {features if len(features) <= _MOST_OF_COMMAND else 'COLUMNS'}"
     return {
         "label": printable(f"--label {shlex.quote(book.label)}"),
@@ -253,12 +253,12 @@ def _trust(held_out: Evaluation) -> Json:
         for name, column in held_out.items()
     ]
     warnings = list(held_out.warnings)
-    if (held_out.n_rows or held_out.rows) < _FEW_ROWS:
+    if held_out.rows_known < _FEW_ROWS:
         rows = shown_rows(held_out.rows, held_out.n_rows, "held-out row")
         warnings.append(f"{rows} cannot show whether the codebook generalises. Give some thousands.")
     return {
         "rows": held_out.rows,
-        "n_rows": held_out.n_rows,
+        "rows_known": held_out.rows_known,
         "rate": held_out.rate,
         "rate_at_fit": held_out.rate_at_fit,
         "is_fitted": held_out.is_fitted,
