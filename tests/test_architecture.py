@@ -200,7 +200,7 @@ def test_counts_and_codebooks_list_only_what_is_described():
         assert listed == described | methods
         assert methods == {name for name in listed if callable(getattr(given, name))}
         assert methods == set(re.findall(r"\w+", " ".join(re.findall(r"^\w.*", of_methods, re.M))))
-        assert all(inspect.getdoc(getattr(given, name)) for name in listed)
+        assert all(inspect.getdoc(getattr(given, name)) for name in methods)
         assert {"rows", "label", "positive", "features", "neg_rows"} <= listed
 
 

@@ -131,7 +131,11 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
         return math.fsum(gains) if gains else None
 
     def calibration(self, name: str) -> pa.Table:
-        """Return the ids of a column: rows_at_fit, rate_at_fit, rows, rate, and its 95 % interval low, high."""
+        """Return the ids of a column: rows_at_fit, rate_at_fit, rows, rate, ...
+
+        By weight are the rows at fit, these rows, and the rates; `neg_rows` and `pos_rows` are these rows by
+        label, each counted once if that is known, and from them comes the 95 % interval, `low` to `high`.
+        """
         return self.columns[name].ids
 
     def __getitem__(self, name: str) -> ColumnEvaluation:

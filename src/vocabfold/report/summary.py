@@ -22,8 +22,8 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.settings import OPTIONS, default_of
 from vocabfold.errors import flag, printable
+from vocabfold.evaluation.chance import ByLabel
 from vocabfold.evaluation.comparison import Comparison
-from vocabfold.evaluation.held_out import interval
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation
 from vocabfold.evaluation.sweep import Step
 from vocabfold.folding.printing import shown_gap
@@ -274,29 +274,32 @@ def _trust(held_out: Evaluation) -> Json:
 
 def _calibration(columns: Sequence[ColumnEvaluation]) -> Json:
     """Bin ids by rate: return the rate of each bin at fit, and in the new rows with its 95 % interval."""
-    rates, rows, pos = (np.concatenate(parts) for parts in zip(*map(_of_ids, columns), strict=True))
+    rates, of_ids = _of_ids(columns)
     by_rate = np.argsort(rates, kind="stable")
-    rates, rows, pos = rates[by_rate], rows[by_rate], pos[by_rate]
+    rows = of_ids.rows[by_rate]
     middles = (np.cumsum(rows) - rows / 2) / rows.sum()
-    bins = np.unique(np.floor(middles * _MOST_BINS), return_inverse=True)[1]
-    n, positive, expected = (np.bincount(bins, part) for part in (rows, pos, rates * rows))
+    bins = np.empty(rates.size, np.int64)
+    bins[by_rate] = np.unique(np.floor(middles * _MOST_BINS), return_inverse=True)[1]
+    found = of_ids.grouped(bins, int(bins.max()) + 1)
+    expected = np.bincount(bins, rates * of_ids.rows)
     # With several columns, each row is counted once in every one of them, but is only one observation.
-    low, high = interval(positive / len(columns), n / len(columns))
+    low, high = ByLabel(found.weight / len(columns), found.once / len(columns)).interval
     return {
-        "rate_at_fit": (expected / n).tolist(),
-        "rate": (positive / n).tolist(),
+        "rate_at_fit": (expected / found.rows).tolist(),
+        "rate": found.rates.tolist(),
         "low": low.tolist(),
         "high": high.tolist(),
-        "rows": n.tolist(),
+        "rows": found.rows.tolist(),
         "n_ids": np.bincount(bins).tolist(),
     }
 
 
-def _of_ids(column: ColumnEvaluation) -> tuple[NDArray[np.float64], ...]:
-    """Return the rate at fit, the new rows, and the positive ones, of each id with new rows."""
-    rates, rows, rate = (column.ids[name].to_numpy() for name in ("rate_at_fit", "rows", "rate"))
-    there = rows > 0
-    return rates[there], rows[there], (rows * rate)[there]
+def _of_ids(columns: Sequence[ColumnEvaluation]) -> tuple[NDArray[np.float64], ByLabel]:
+    """Return the rate at fit of each id with new rows, and these rows."""
+    names = ("rate_at_fit", "rows", "rate", "neg_rows", "pos_rows")
+    ids = np.array([np.concatenate([column.ids[name].to_numpy() for column in columns]) for name in names])
+    rates, rows, rate, *once = ids[:, ids[1] > 0]
+    return rates, ByLabel(np.array([rows * (1 - rate), rows * rate]), np.array(once))
 
 
 def _comparison(book: Codebook, found: Comparison) -> Json:
