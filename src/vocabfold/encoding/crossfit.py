@@ -141,7 +141,7 @@ class FoldedStore:
 
     @cached_property
     def _checked(self) -> str | None:
-        """The column by which order is checked: of those whose ids depend on the fold, that with most values."""
+        """The column by which order is checked: of those whose ids depend on folds, that with most values."""
         columns = self.book.columns.items()
         by_fold = {name: column.n_values + column.n_rare for name, column in columns if len(column.shared) > 1}
         return max(by_fold, key=by_fold.__getitem__, default=None)

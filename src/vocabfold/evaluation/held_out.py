@@ -65,15 +65,10 @@ def count_new(
         data,
         book.label if label is None else label,
         list(book.features),
-        also=None,
-        exclude=None,
         positive=book.positive if positive is None else positive,
         weight=weight,
         drop_null_labels=drop_null_labels,
         preset=preset,
-        folds=0,
-        fold_seed=0,
-        fold_column=None,
         memory_limit=limit,
     )
     kinds = [

@@ -5,7 +5,6 @@ Counts and folds show these at fit; the rest, such as drift, takes other rows, a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -15,6 +14,7 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.settings import LEAST_IDS
 from vocabfold.errors import argument
+from vocabfold.folding.information import entropy
 from vocabfold.support.checks import number
 
 _TOO_MUCH = 0.7  # of the label's entropy, to explain on rows that did not set the ids
@@ -71,7 +71,7 @@ def nearly_unique(book: Codebook, name: str) -> str | None:
     column = book.columns[name]
     n_values, n_rows = column.n_values + column.n_rare, book.rows_known
     is_unique = n_rows >= _FEW_ROWS and n_values >= _NEARLY_UNIQUE * n_rows
-    if not is_unique or column.total < _NEARLY_ALL * entropy(book):
+    if not is_unique or column.total < _NEARLY_ALL * entropy(book.neg, book.pos):
         return None
     shares = f"{number(n_values, 'value')} in {number(n_rows, 'row')}"
     return f"is nearly unique ({shares}), so it can only memorise the training labels. Drop it."
@@ -88,7 +88,7 @@ def _telling(book: Codebook, column: BookColumn) -> str | None:
 
 def leaking(book: Codebook, told: float, what: str) -> str | None:
     """Say that what a column tells is suspiciously much, if it is."""
-    share = min(1.0, told / entropy(book))
+    share = min(1.0, told / entropy(book.neg, book.pos))
     if share < _TOO_MUCH:
         return None
     return (
@@ -135,9 +135,3 @@ def _idle(book: Codebook, names: Sequence[str]) -> Iterator[str]:
             f"cross-validated gain, but {number(sum(idle.values()), 'id')}: {'it' if one else 'they'} may be "
             "left out."
         )
-
-
-def entropy(book: Codebook) -> float:
-    """Return the entropy of the label, in nats."""
-    base = book.pos / (book.neg + book.pos)
-    return -(base * math.log(base) + (1 - base) * math.log(1 - base))

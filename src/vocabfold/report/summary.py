@@ -26,6 +26,7 @@ from vocabfold.evaluation.chance import ByLabel
 from vocabfold.evaluation.comparison import Comparison
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation
 from vocabfold.evaluation.sweep import Step
+from vocabfold.folding.information import entropy
 from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
 from vocabfold.support.checks import shown_rows
@@ -90,7 +91,7 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
         "label": shown(book.label),
         "positive": shown(book.positive),
         "rate": base,
-        "entropy": -(base * math.log(base) + (1 - base) * math.log1p(-base)),
+        "entropy": entropy(book.neg, book.pos),
         "n_columns": len(book),
         "saved": None if book.saved is None else shown(book.saved),
         "information": book.information,
