@@ -77,11 +77,12 @@ CHECKS: Mapping[str, Check] = {
     ),
     "leaks": Check(
         "leaks of labels",
-        "no label moves the id of a value that is not numbered by rate; folds warn if they go with the label, "
-        "and only then",
+        "no label moves a value with few rows among its like; folds warn if they depend on the label, and only "
+        "then",
         of_all(
             "flips of labels and assignments to folds",
             followed="{:.0f} ids of values numbered by rate moved with the label",
+            together="in {:.0f} flips, those of all values with few rows moved past another id at once",
         ),
     ),
     "overflow": Check("overflow", "exact or refused, never wrong", of_all("totals, sums and weights")),

@@ -13,8 +13,8 @@ A difference is that of the test loss to the order that the library has. Its sta
 of the paired differences per row; that of all seeds, where the seeds share their test rows, is of the means per
 row over the seeds.
 
-`flips` turns one label of a row whose value has a dedicated id, fits again, and looks at where the id is among
-the ids of all other such values of the column: `followed` says how often it moved with the label.
+`flips` flips the label of one row whose value has a dedicated id, fits again, and looks at where the id is
+among the ids of all other such values of the column: `followed` says how often it moved with the label.
 """
 
 import argparse
@@ -267,12 +267,12 @@ def flips(case: str, table_of: Callable[[int], Table], trials: int) -> Iterator[
         tried = [rows[i] for i in rng.choice(len(rows), min(trials, len(rows)), replace=False)] if rows else []
         moves: dict[str, list[int]] = {order: [] for order in ORDERS}
         for name, row in tried:
-            turned = table.train.copy()
-            turned.loc[row, LABEL] = 1 - turned.loc[row, LABEL]
-            other = fitted(Table(turned, table.test, table.features, [], is_new=True), 0)
-            up = 1 if turned.loc[row, LABEL] else -1
+            flipped = table.train.copy()
+            flipped.loc[row, LABEL] = 1 - flipped.loc[row, LABEL]
+            other = fitted(Table(flipped, table.test, table.features, [], is_new=True), 0)
+            up = 1 if flipped.loc[row, LABEL] else -1
             before = ids_of(book, encoded, table.train, name)
-            after = ids_of(*other, turned, name)
+            after = ids_of(*other, flipped, name)
             value = str(table.train.loc[row, name])
             for order, number in ORDERS.items():
                 was, now = (

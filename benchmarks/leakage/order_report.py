@@ -17,11 +17,12 @@ Log-losses of LightGBM (its defaults, and with `lambda_l2=10`) on test rows, the
 is the difference to `vocabfold` with its paired standard error over the test rows (above 0: worse than
 `vocabfold`); `*` marks more than two standard errors.
 """
-_WHERE = "\nThe order was clearly better than that of `vocabfold` (by two standard errors): {}.\n"
-_NOWHERE = "\nNo order was clearly better than that of `vocabfold` (by two standard errors).\n"
+_WHERE = "\nClearly better than `vocabfold`, by two standard errors: {}.\n"
+_NOWHERE = "\nNo order was clearly better than `vocabfold`, by two standard errors.\n"
 _FLIPS = """
-One label of a row is turned, and all rows are fitted again: how many ids moved with the label, among the
-dedicated ids of the column.
+The label of one row is flipped, and everything is fitted again: in how many of 25 flips the id of that row's
+value moved with the label, among the dedicated ids of its column. *Below* and *above* are values with fewer
+rows than it takes to be numbered by rate, and with enough.
 """
 
 
@@ -42,8 +43,8 @@ def tables(rows: Sequence[Row]) -> str:
         for row in sums
         if row["order"] in OTHERS and row["difference"] < -_ERRORS * row["standard_error"]
     ]
-    turned = [row for row in rows if "side" in row and row["order"] in (OURS, *OTHERS)]
-    flips = [_flips(case, turned) for case in dict.fromkeys(row["case"] for row in turned)]
+    flipped = [row for row in rows if "side" in row and row["order"] in (OURS, *OTHERS)]
+    flips = [_flips(case, flipped) for case in dict.fromkeys(row["case"] for row in flipped)]
     of_flips = [f"{order}, {side}" for order in (OURS, *OTHERS) for side in (BELOW, ABOVE)]
     return "\n".join(
         [

@@ -109,6 +109,7 @@ def measured(kind: str, small: bool) -> Iterator[Row]:
         if name != ORDINAL:
             trained, times = timed(repeats, encoder.fit_transform, X, y)
             model = LogisticRegression().fit(log_odds(encoder, trained), y)
+            found = encoder.transform(new)  # by the codebook of these folds
             auc = roc_auc_score(new_y, model.decision_function(log_odds(encoder, found)))
             memory = extra_memory(encoder.fit_transform, X, y)
             yield row("fit_transform", name, times, memory, {"auc": float(auc)})

@@ -1,4 +1,4 @@
-"""Leaks: what the label of one row does to the id of its value, and folds that go with the label.
+"""Leaks: what the label of one row does to the id of its value, and folds that depend on the label.
 
 `order`: a row whose value has a dedicated id gets the other label, all rows are fitted again, and the id is
 looked for among all others of its column. If the value has fewer rows than the order by rate takes, it has to
@@ -65,16 +65,16 @@ def order(trials: int) -> Iterator[Row]:
         row = rng.integers(labels.size)
         while values[row] not in before.dedicated:
             row = rng.integers(labels.size)
-        value, turned = values[row], labels.copy()
-        turned[row] = 1 - turned[row]
-        after = Ids.of(values, turned)
+        value, flipped = values[row], labels.copy()
+        flipped[row] = 1 - flipped[row]
+        after = Ids.of(values, flipped)
         if value in before.few:
             with few.case(f"trial {i}: {value}"):
                 _stays(few, value, before, after)
         else:
             with many.case(f"trial {i}: {value}"):
                 moved = len(after.below(value)) - len(before.below(value))
-                many.figures["followed"] += moved * (1 if turned[row] else -1) > 0
+                many.figures["followed"] += moved * (1 if flipped[row] else -1) > 0
     yield from (few.row, many.row)
 
 
@@ -89,9 +89,9 @@ def weights(trials: int) -> Iterator[Row]:
         row = rng.integers(labels.size)
         while values[row] not in before.few:
             row = rng.integers(labels.size)
-        value, turned = values[row], labels.copy()
-        turned[row] = 1 - turned[row]
-        after = Ids.of(values, turned, _HEAVY)
+        value, flipped = values[row], labels.copy()
+        flipped[row] = 1 - flipped[row]
+        after = Ids.of(values, flipped, _HEAVY)
         with tally.case(f"trial {i}: {value}"):
             for ids in (before, after):
                 assert set(ids.dedicated) == ids.frequent, "not the values with enough rows"

@@ -114,8 +114,16 @@ def test_every_command_is_documented():
 
 def test_links_to_pictures_and_pages_lead_somewhere():
     for page in PAGES:
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+        for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+            target = page.parent / link if link else page
+            assert target.exists(), f"{page.name}: {link}"
+            assert not anchor or anchor in anchors(target), f"{page.name}: {link}#{anchor}"
+
+
+def anchors(page):
+    """Return what a link may name in a page: its heads in lower case, without punctuation, with hyphens."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 def test_the_page_on_the_paper_names_tests_and_functions_that_exist(monkeypatch):

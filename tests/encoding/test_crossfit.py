@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import vocabfold as vf
 from support import reference
 from support.builders import clicks, fold_counts
+from support.saved import edited
 from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.target import _assigned, assigned
 from vocabfold.counts.totals import Totals
@@ -269,7 +270,7 @@ def test_the_out_of_fold_gain_is_that_of_the_encoded_rows():
         assert book.gain == pytest.approx(sum(column.gain for column in book.columns.values()))
 
 
-def test_a_value_without_rows_in_other_folds_is_an_unseen_one():
+def test_a_value_without_rows_in_other_folds_is_an_unseen_one(tmp_path):
     places = {"often": (0, 1, 2) * 20, "twice": (0, 1), "once": (1,), "in one fold": (2, 2)}
     known = [
         (f"{name} {i}", fold)
@@ -287,6 +288,16 @@ def test_a_value_without_rows_in_other_folds_is_an_unseen_one():
     assert has_other == [value.startswith(("once", "in one fold")) for value in values]
     assert column.other not in book.ids("x", rows["x"])  # values of the codebook have the ids of their rates
     assert column.training_rows[column.other] == 60
+    book.save(tmp_path / "book")
+    loaded = vf.load(tmp_path / "book")
+    assert loaded.columns == book.columns
+    counts = vf.count(rows, "click", "x", fold_column="fold")
+    assert loaded.transform(rows, counts=counts).equals(ids.replace_schema_metadata())
+    # One that was saved before training rows had the id encodes them as it did.
+    edited(tmp_path / "book", lambda header: header["columns"][0].pop("is_other_trained"))
+    older = vf.load(tmp_path / "book")
+    assert older.digest == book.digest
+    assert column.other not in older.transform(rows, counts=counts)["x"].to_pylist()
     # As before: without `own`, and for information.
     for options in ({}, {"aim": "information", "unseen": "own"}):
         book, ids = vf.fit_transform(rows, "click", 9, fold_column="fold", **options)
@@ -305,7 +316,7 @@ def test_with_own_every_id_has_enough_training_rows(sizes, seed, dedicated_min, 
     rng = np.random.default_rng(seed)
     x = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     rows = pa.table({"x": [f"v{i}" for i in x], "click": (rng.random(x.size) < 0.2 + 0.6 * (x % 3 == 0))})
-    rows = pa.concat_tables([rows, pa.table({"x": ["a", "a"], "click": [True, False]})])
+    rows = pa.concat_tables([rows, pa.table({"x": ["a"] * 20, "click": [True, False] * 10})])
     options = {"min_count": min_count, "smoothing": smoothing, "dedicated_min": dedicated_min}
     book, ids = vf.fit_transform(rows, "click", 30, unseen="own", fold_seed=seed, folds=3, **options)
     column = book.columns["x"]

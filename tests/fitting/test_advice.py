@@ -94,11 +94,31 @@ def test_a_budget_that_cannot_be_spent():
     found, book = said_of(rows, 1000)
     assert book.size < 500
     assert found[0] == (
-        f"the budget of 1,000 ids cannot be spent: {book.size} are used, as no other value has 30 rows. Lower "
-        "dedicated_min, or give a smaller budget."
+        f"the budget of 1,000 ids cannot be spent: only {book.size} ids are used, as no other value has 30 "
+        "rows. Lower dedicated_min, or give a smaller budget."
     )
     assert not any("budget" in text for text in said_of(rows, 1000, dedicated_min=1)[0])
     assert said_of(table(), 1000)[0] == []  # all of its values have an id
+
+
+def test_values_tied_in_rows_do_not_fit():
+    rows = pa.table(
+        {"site": [f"s{i % 300}" for i in range(12_000)], "click": [i % 7 % 2 for i in range(12_000)]}
+    )
+    found, book = said_of(rows, 250)
+    assert (book.size, book.n_dedicated) == (1, 0)
+    assert found[0] == (
+        "the budget of 250 ids cannot be spent: only 1 id is used, as the next values, tied in rows, do not "
+        "all fit. Give more ids, or a smaller budget."
+    )
+
+
+def test_no_column_has_a_gain():
+    rng = np.random.default_rng(0)
+    rows = pa.table({"site": rng.integers(0, 30, 4000).astype(str), "click": rng.integers(0, 2, 4000)})
+    assert said_of(rows)[0] == [
+        "no column has a cross-validated gain: their values say nothing about the labels of other rows."
+    ]
 
 
 def test_few_rows_show_nothing():

@@ -1,4 +1,4 @@
-"""Folds that go with the label are warned of, whatever the door; folds that do not are not."""
+"""Folds that depend on the label are warned of, whatever the door; folds that do not are not."""
 
 import math
 import warnings

@@ -161,7 +161,7 @@ def test_a_label_does_not_move_the_id_of_a_value_with_few_rows(seed, spread, bas
     odds = np.log(base / (1 - base)) + rng.normal(0, spread, 40)
     values = np.repeat([f"v{i:02}" for i in range(40)], sizes)
     labels = (rng.random(values.size) < np.repeat(1 / (1 + np.exp(-odds)), sizes)).astype(int)
-    turned = rng.integers(labels.size)
+    flipped = rng.integers(labels.size)
     orders = []
     for _ in range(2):
         ids, rows, column = dedicated_ids(values, labels)
@@ -172,7 +172,7 @@ def test_a_label_does_not_move_the_id_of_a_value_with_few_rows(seed, spread, bas
         assert rates == sorted(rates)
         # Those with few rows are side by side: past another id, they only move together.
         assert "".join("f" if value in few else "." for value in in_order).strip(".") == "f" * len(few)
-        labels[turned] ^= 1
+        labels[flipped] ^= 1
     before, after = orders
     assert [v for v in before if v in after] == [v for v in after if v in before]
 

@@ -394,4 +394,4 @@ def grouped(book: Codebook) -> list[str]:
     is_default = book.gain is None and least == default_of("min_count", aim, with_folds=False)
     if not (book.n_rare and is_default):
         return []
-    return [f"values with fewer than {number(least, 'row')} are grouped, as the counts have no folds"]
+    return [f"values with fewer than {number(least, 'row')} are grouped; counts with folds need no such limit"]

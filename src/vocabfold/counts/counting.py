@@ -140,7 +140,10 @@ def count_as(
                 f"count, or those to {verb}."
             )
     if both := [name for name in added if name in left_out]:
-        raise InputError(f"{both[0]!r} cannot be added and left out; name it once.")
+        raise InputError(
+            f"{argument('also')} and {argument('exclude')} both name {checks.listed([*map(repr, both)])} "
+            "Name each column in one of them."
+        )
     if preset is not None:
         checks.choice("preset", preset, PRESETS)
         label = CRITEO_NAMES[0] if label is None else label

@@ -5,6 +5,7 @@ Counts, the codebook fitted on them, and what is known of rows before they are c
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from vocabfold.counts.units import ROWS, UNITS, in_rows, row_sums
@@ -58,6 +59,12 @@ class Totals:
     def has_weights(self) -> bool:
         """Tell whether rows are known to have weights, so that they are summed beside these."""
         return self.sums != UNITS
+
+    @property
+    def entropy(self) -> float:
+        """The entropy of the label, in nats per row."""
+        shares = (side / (self.neg + self.pos) for side in (self.neg, self.pos))
+        return -math.fsum(share * math.log(share) for share in shares if share)
 
     def agree(self, other: Totals) -> bool:
         """Tell whether other rows sum to the same, so that they may be these."""

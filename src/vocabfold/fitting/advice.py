@@ -14,7 +14,6 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.settings import LEAST_IDS
 from vocabfold.errors import argument
-from vocabfold.folding.information import entropy
 from vocabfold.support.checks import number
 
 _TOO_MUCH = 0.7  # of the label's entropy, to explain on rows that did not set the ids
@@ -26,8 +25,13 @@ _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")  # beside those of ISO
 _YEARS = range(1800, 2200)  # of eight digits that are a date
 
 
-def advice(book: Codebook, dedicated: Mapping[str, pa.ChunkedArray]) -> list[str]:
-    """Say what is suspicious in a codebook, given the values with dedicated ids of each column."""
+def advice(
+    book: Codebook, n_frequent: int, dedicated: Mapping[str, pa.ChunkedArray], *, is_misled: bool
+) -> list[str]:
+    """Say what is suspicious in a codebook, given how many values have enough rows for a dedicated id.
+
+    `dedicated` are the values that have one, of each column. If folds mislead, nothing follows from gains.
+    """
     found = {
         name: nearly_unique(book, name) or _telling(book, column) or _dates(column, dedicated.get(name))
         for name, column in book.columns.items()
@@ -35,9 +39,9 @@ def advice(book: Codebook, dedicated: Mapping[str, pa.ChunkedArray]) -> list[str
     of_columns = [f"column {name!r} {text}" for name, text in found.items() if text]
     return [
         *_keeps_nothing(book),
-        *_unspent(book),
+        *_unspent(book, n_frequent),
         *of_columns,
-        *_idle(book, [name for name, text in found.items() if not text]),
+        *([] if is_misled else _idle(book, [name for name, text in found.items() if not text])),
     ]
 
 
@@ -56,14 +60,18 @@ def cannot_be_spent(book: Codebook) -> bool:
     return book.settings["aim"] == "model" and 2 * book.size < book.budget and book.size < n_values
 
 
-def _unspent(book: Codebook) -> Iterator[str]:
+def _unspent(book: Codebook, n_frequent: int) -> Iterator[str]:
     if cannot_be_spent(book):
-        least, option = max((book.settings[name], name) for name in ("dedicated_min", "min_count"))
-        other = " other" * bool(book.n_dedicated)
-        yield (
-            f"the budget of {number(book.budget, 'id')} cannot be spent: {book.size:,} are used, as no{other} "
-            f"value has {number(least, 'row')}. Lower {argument(option)}, or give a smaller budget."
-        )
+        used = f"only {number(book.size, 'id')} {'is' if book.size == 1 else 'are'} used"
+        yield f"the budget of {number(book.budget, 'id')} cannot be spent: {used}, as {_why(book, n_frequent)}"
+
+
+def _why(book: Codebook, n_frequent: int) -> str:
+    least, option = max((book.settings[name], name) for name in ("dedicated_min", "min_count"))
+    if n_frequent > book.n_dedicated:
+        return "the next values, tied in rows, do not all fit. Give more ids, or a smaller budget."
+    other = " other" * bool(book.n_dedicated)
+    return f"no{other} value has {number(least, 'row')}. Lower {argument(option)}, or give a smaller budget."
 
 
 def nearly_unique(book: Codebook, name: str) -> str | None:
@@ -71,7 +79,7 @@ def nearly_unique(book: Codebook, name: str) -> str | None:
     column = book.columns[name]
     n_values, n_rows = column.n_values + column.n_rare, book.rows_known
     is_unique = n_rows >= _FEW_ROWS and n_values >= _NEARLY_UNIQUE * n_rows
-    if not is_unique or column.total < _NEARLY_ALL * entropy(book.neg, book.pos):
+    if not is_unique or column.total < _NEARLY_ALL * book.entropy:
         return None
     shares = f"{number(n_values, 'value')} in {number(n_rows, 'row')}"
     return f"is nearly unique ({shares}), so it can only memorise the training labels. Drop it."
@@ -88,7 +96,7 @@ def _telling(book: Codebook, column: BookColumn) -> str | None:
 
 def leaking(book: Codebook, told: float, what: str) -> str | None:
     """Say that what a column tells is suspiciously much, if it is."""
-    share = min(1.0, told / entropy(book.neg, book.pos))
+    share = min(1.0, told / book.entropy)
     if share < _TOO_MUCH:
         return None
     return (
@@ -98,15 +106,15 @@ def leaking(book: Codebook, told: float, what: str) -> str | None:
 
 
 def _dates(column: BookColumn, dedicated: pa.ChunkedArray | None) -> str | None:
-    """Say that text is dates, as far as the values with dedicated ids show; no later row will have them."""
-    if dedicated is None or column.kind != "text":
+    """Say that text is dates, as far as the values with dedicated ids show: others take no ids of their own."""
+    if dedicated is None or column.kind != "text" or len(dedicated) < _FEW_DATES:
         return None
-    texts = [text for text in dedicated.to_pylist() if text is not None]
-    if len(texts) < _FEW_DATES or not all(map(is_date, texts)):
-        return None
+    for part in (dedicated.slice(0, 100), dedicated):  # few columns need a look at all
+        if not all(text is None or is_date(text) for text in part.to_pylist()):
+            return None
     return (
-        f"holds dates as text, and {number(len(texts), 'id')} went to a date each, which later rows will not "
-        "have. Leave it out, or give its parts, such as the weekday."
+        f"holds dates as text, and {number(len(dedicated), 'id')} went to a date each, which later rows will "
+        "not have. Leave it out, or give its parts, such as the weekday."
     )
 
 
@@ -128,10 +136,14 @@ def _idle(book: Codebook, names: Sequence[str]) -> Iterator[str]:
     """Name the columns whose ids gain nothing out of fold."""
     columns = {name: book.columns[name] for name in names}
     idle = {name: of.size for name, of in columns.items() if of.gain is not None and of.gain <= 0}
-    if idle and book.rows_known >= _SURE_ROWS:
-        one = len(idle) == 1
-        yield (
-            f"{'column' if one else 'columns'} {', '.join(map(repr, idle))} {'has' if one else 'have'} no "
-            f"cross-validated gain, but {number(sum(idle.values()), 'id')}: {'it' if one else 'they'} may be "
-            "left out."
-        )
+    if not idle or book.rows_known < _SURE_ROWS:
+        return
+    if len(idle) == len(book.columns):
+        yield "no column has a cross-validated gain: their values say nothing about the labels of other rows."
+        return
+    one = len(idle) == 1
+    yield (
+        f"{'column' if one else 'columns'} {', '.join(map(repr, idle))} {'has' if one else 'have'} no "
+        f"cross-validated gain, but {number(sum(idle.values()), 'id')}: {'it' if one else 'they'} may be "
+        "left out."
+    )

@@ -89,7 +89,7 @@ def fit(
     Warns
     -----
     VocabfoldWarning
-        The folds of the counts go with the label, so that ids of training rows would tell it, inverted.
+        The folds of the counts depend on the label, so that ids of training rows would tell it, inverted.
 
     Notes
     -----
@@ -125,12 +125,13 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         built, ids = solved.built, solved.split
         store = _STORES[counts.engine](counts, built)
         columns = {name: of_column.column for name, of_column in built.items()}
+        is_misled = False
         if counts.folds:
             of_folds: dict[str, fold_rates.Sums] = {}
             for name, by_fold in store.by_fold(engine):
                 columns[name] = with_gain(counts, columns[name], by_fold)
                 of_folds = of_folds or fold_rates.sums_of(counts, by_fold)  # all columns add up to the same
-            fold_rates.check(counts, columns, of_folds)
+            is_misled = fold_rates.check(counts, columns, of_folds)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None
@@ -155,7 +156,11 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
     dedicated = {
         name: of_column.of_values["value"] for name, of_column in built.items() if not of_column.buckets
     }
-    for line in advice(book, dedicated):
+    n_frequent = sum(
+        int(of_column.n_values[~of_column.is_rare & (of_column.rows >= settings.dedicated_min)].sum())
+        for of_column in pairs.values()
+    )
+    for line in advice(book, n_frequent, dedicated, is_misled=is_misled):
         notes.warn(line, AdviceWarning)
     return book
 

@@ -1,4 +1,4 @@
-"""Counts by fold -> a warning, if the folds go with the label.
+"""Counts by fold -> a warning, if the folds depend on the label.
 
 The id of a training row comes from the other folds. If its own fold has more positive rows than these, their
 rate is too low for it, and so are the rates of all values there: ids of training rows tell their own labels,
@@ -22,28 +22,28 @@ from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.counts import Counts
 from vocabfold.errors import argument
-from vocabfold.folding.information import entropy
 from vocabfold.support import notes
 
 _CHANCE = 1e-6  # probability
 _LITTLE = 0.01  # of the entropy of the label
 _LEAST_EXPECTED = 5  # rows of the rarer label, so that the statistic has the distribution of chi-square
-_ERRORS = 5  # standard errors
+_ERRORS = 5  # standard errors, about as unlikely
 
 Sums = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def check(counts: Counts, columns: Mapping[str, BookColumn], sums: Mapping[str, Sums]) -> None:
-    """Warn if the folds go with the label, given the sums of each fold."""
+def check(counts: Counts, columns: Mapping[str, BookColumn], sums: Mapping[str, Sums]) -> bool:
+    """Warn if the folds depend on the label, and tell whether they do, given the sums of each fold."""
     cost = cost_of(sums, counts)
     said = _of_rates(sums, counts, cost) or _of_gains(sums, counts, cost, columns)
     if said:
         notes.warn(
             f"{said} The ids of training rows come from the other folds, so they tell their own labels, "
-            f"inverted. Assign rows to folds whatever their label is: with {argument('folds', 5)}, in "
+            f"inverted. Assign rows to folds without regard to their label: with {argument('folds', 5)}, in "
             "scikit-learn with cv=5, on Spark by a hash of an id.",
         )
+    return bool(said)
 
 
 def sums_of(counts: Counts, by_fold: pa.Table) -> dict[str, Sums]:
@@ -78,7 +78,7 @@ def p_value(neg: Floats, pos: Floats) -> float:
 
 def _of_rates(sums: Mapping[str, Sums], counts: Counts, cost: float) -> str:
     """Return what to say of folds whose label rates differ."""
-    if cost < _LITTLE * entropy(counts.neg, counts.pos) or p_value(*_rows(sums, counts)) > _CHANCE:
+    if cost < _LITTLE * counts.entropy or p_value(*_rows(sums, counts)) > _CHANCE:
         return ""
     units = sums["neg"] + sums["pos"]
     rates = sums["pos"][units > 0] / units[units > 0]

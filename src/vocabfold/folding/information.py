@@ -111,12 +111,6 @@ def gain(left_neg: float, left_pos: float, right_neg: float, right_pos: float) -
     )
 
 
-def entropy(neg: float, pos: float) -> float:
-    """Return the entropy of a label with so many rows on each side, in nats per row."""
-    rows = neg + pos
-    return -math.fsum(side / rows * math.log(side / rows) for side in (neg, pos) if side)
-
-
 def information(cum_neg: NDArray[np.int64], cum_pos: NDArray[np.int64], cuts: NDArray[np.int64]) -> float:
     """Return F(S) = I(Z;C) of the segments between the cuts, in nats per row (eq:FS)."""
     ends = _with_ends(cuts, cum_neg.size - 1)

@@ -26,7 +26,6 @@ from vocabfold.evaluation.chance import ByLabel
 from vocabfold.evaluation.comparison import Comparison
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation
 from vocabfold.evaluation.sweep import Step
-from vocabfold.folding.information import entropy
 from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
 from vocabfold.support.checks import shown_rows
@@ -91,7 +90,7 @@ def _about(book: Codebook, held_out: Evaluation | None) -> Json:
         "label": shown(book.label),
         "positive": shown(book.positive),
         "rate": base,
-        "entropy": entropy(book.neg, book.pos),
+        "entropy": book.entropy,
         "n_columns": len(book),
         "saved": None if book.saved is None else shown(book.saved),
         "information": book.information,

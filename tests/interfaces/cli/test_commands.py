@@ -15,7 +15,7 @@ from support.builders import fold_counts
 from support.terminal import FOLD, bad, ok
 from vocabfold.interfaces.cli import display, options
 
-GROUPED = "values with fewer than 20 rows are grouped, as the counts have no folds"
+GROUPED = "values with fewer than 20 rows are grouped; counts with folds need no such limit"
 
 
 @pytest.mark.filterwarnings("default:.*looks like the training data")
@@ -211,7 +211,10 @@ def test_names_of_columns_are_not_taken_for_options(vocabfold):
 
 
 def test_columns_that_nobody_named_are_listed(vocabfold, rows):
-    note = "note: columns that are not text were left out: zip (to fold some, too: --also NAME,...)\n"
+    note = (
+        "note: columns that are not text were left out: zip (--also NAME,... adds numbers and dates, but no "
+        "lists)\n"
+    )
     for words in (["count"], ["fit", "--budget", "9"], ["fit", "--budget", "9", "--train-out", "t.csv"]):
         out = [words[0], rows[0], "--label", "click", *words[1:], "-o", f"out{len(words)}"]
         code, _, err = vocabfold(*out)

@@ -130,7 +130,8 @@ def test_the_codebook_is_that_of_the_steps(options):
     np.testing.assert_array_equal(fitted.transform(NEW), book.transform(NEW).to_numpy())
     cross_fitted = VocabularyCompressor(60, **options)
     cross_fitted.fit_transform(X, Y)
-    assert cross_fitted.codebook_.digest == book.digest
+    if options.get("unseen") != "own":  # of folds, that looks at how many training rows each id has
+        assert cross_fitted.codebook_.digest == book.digest
     assert cross_fitted.codebook_.gain is not None
 
 

@@ -64,7 +64,8 @@ def left_out(names: Sequence[str]) -> None:
     if names:
         listed = ", ".join(shown(name) for name in names[:_MAX_NAMED]) + ", ..." * (len(names) > _MAX_NAMED)
         sys.stderr.write(
-            f"note: columns that are not text were left out: {listed} (to fold some, too: --also NAME,...)\n"
+            f"note: columns that are not text were left out: {listed} (--also NAME,... adds numbers and "
+            "dates, but no lists)\n"
         )
 
 
@@ -288,8 +289,11 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
     if as_json:
         machine({"feature": name, **asdict(column), "ids": groups[:limit]})
         return
-    trained = column.training_rows
-    rows = []
+    trained, rows = column.training_rows, []
+    # Out of fold, rows of infrequent values may have other ids.
+    has_other_rows = bool(trained) and any(
+        trained[group["id"]] != group["neg"] + group["pos"] for group in groups
+    )
     for group in groups[:limit]:
         n_rows = group["neg"] + group["pos"]
         examples = ", ".join(shown(_text(value)) for value in group["examples"])
@@ -299,13 +303,13 @@ def ids(found: Codebook, name: str, limit: int, as_json: bool) -> None:
                 f"{group['id']}",
                 f"{column.rates[group['id']]:.4f}",
                 f"{n_rows:,}",
-                *([f"{trained[group['id']]:,}"] if trained else []),
+                *([f"{trained[group['id']]:,}"] if has_other_rows else []),
                 f"{group['n_values']:,}",
                 examples + more,
             ]
         )
     of_rows = "rows" if found.n_rows in (None, found.rows) else "weight"
-    table(["id", "rate", of_rows, *(["training"] if trained else []), "values", "examples"], rows)
+    table(["id", "rate", of_rows, *(["training"] if has_other_rows else []), "values", "examples"], rows)
     if len(groups) > limit:
         line(f"... and {number(len(groups) - limit, 'more id')} (--limit)")
     get = "are refused" if found.settings["unseen"] == "error" else f"get the id {column.other}"

@@ -40,9 +40,10 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     """Replace the values of categorical columns by a few ids that keep their information about a binary label.
 
     `fit_transform(X, y)` encodes training rows out of fold: no id leaks the label of its row. It differs from
-    `fit(X, y).transform(X)` on purpose, as that of `TargetEncoder` does; both use the ids of one codebook.
-    Train a model on the result of `fit_transform`, as `Pipeline` does by itself; `transform` is for all other
-    rows, and warns if it is given those of the fit.
+    `fit(X, y).transform(X)` on purpose, as that of `TargetEncoder` does; both use the ids of one codebook, but
+    with unseen="own", `fit_transform` also merges ids with few training rows, which `fit` does not know. Train
+    a model on the result of `fit_transform`, as `Pipeline` does by itself; `transform` is for all other rows,
+    and warns if it is given those of the fit.
 
     Parameters
     ----------
