@@ -188,15 +188,20 @@ def test_every_error_that_a_caller_may_meet_is_public():
 def test_counts_and_codebooks_list_only_what_is_described():
     rows = pa.table({"site": ["a", "b", "a", "c"] * 9, "click": [1, 0, 1, 1] * 9})
     counts = vocabfold.count(rows, "click")
-    for given in (counts, vocabfold.fit(counts, 2)):
-        about = inspect.getdoc(type(given)).partition("Attributes")[2]
-        described = {name for line in re.findall(r"^[\w, ]+", about, re.M) for name in line.split(", ")}
-        described |= {line.strip() for line in described}
+    of_books = {"transform", "ids", "row", "groups", "members", "evaluate", "report", "save", "verify"}
+    for given, methods in (
+        (counts, {"save", "without_folds"}),
+        (vocabfold.fit(counts, 2), of_books),
+    ):
+        _, attributes, of_methods = re.split("Attributes\n-+|Methods\n-+", inspect.getdoc(type(given)))
+        described = {name for line in re.findall(r"^\w[^:\n]*", attributes, re.M) for name in line.split(", ")}
+        described = {name.strip() for name in described}
         listed = {name for name in dir(given) if not name.startswith("_")}
-        assert {name for name in listed if not callable(getattr(given, name))} <= described
-        assert all(inspect.getdoc(getattr(given, name)) for name in listed if callable(getattr(given, name)))
-        assert listed.isdisjoint({"store", "parts", "units_per_row", "of_all", "hashes", "sql", "index"})
-        assert {"rows", "label", "positive", "features", "save"} <= listed
+        assert listed == described | methods
+        assert methods == {name for name in listed if callable(getattr(given, name))}
+        assert methods == set(re.findall(r"\w+", " ".join(re.findall(r"^\w.*", of_methods, re.M))))
+        assert all(inspect.getdoc(getattr(given, name)) for name in methods)
+        assert {"rows", "label", "positive", "features", "neg_rows"} <= listed
 
 
 def test_messages_name_the_packages_of_an_extra():

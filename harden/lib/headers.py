@@ -22,10 +22,10 @@ def digest_of(header: dict[str, Any]) -> str:
     """Return the digest of a codebook, written again from docs/format.md alone."""
     lines = [f"vocabfold 1 {header['units_per_row']} {header['settings']['unseen']}"]
     for column in header["columns"]:
-        tail = "".join(struct.pack(">i", id).hex() for id in column["shared"]) or "-"
+        shared = "".join(struct.pack(">i", id).hex() for id in column["shared"]) or "-"
         borders = "".join(struct.pack(">d", border).hex() for border in column["borders"]) or "-"
         strength = float("inf") if column["strength"] is None else column["strength"]
         prior = struct.pack(">dd", column["mean"], strength).hex()
-        facts = f"{column['kind']} {column['size']} {column['other']} {tail} {borders} {prior}"
+        facts = f"{column['kind']} {column['size']} {column['other']} {shared} {borders} {prior}"
         lines.append(f"{facts} {column['rows_sha256']} {len(column['name'].encode())} {column['name']}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

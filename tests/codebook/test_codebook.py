@@ -288,10 +288,10 @@ def test_the_digest_is_the_one_of_the_page(book):
             value = "" if row["value"] is None else spelled[kind](row["value"])
             text = f"{kind}|{row['id']}|{row['neg']}|{row['pos']}|{value}"
             total += int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
-        tail = "".join(struct.pack(">i", id).hex() for id in column.shared) or "-"
+        shared = "".join(struct.pack(">i", id).hex() for id in column.shared) or "-"
         borders = "".join(struct.pack(">d", border).hex() for border in column.borders) or "-"
         prior = struct.pack(">dd", column.mean, column.strength).hex()
-        about = f"{column.kind} {column.size} {column.other} {tail} {borders} {prior}"
+        about = f"{column.kind} {column.size} {column.other} {shared} {borders} {prior}"
         lines.append(f"{about} {total % 2**256:064x} {len(name.encode())} {name}")
     assert book.digest == hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

@@ -18,7 +18,7 @@ from support.builders import clicks, fold_counts
 from support.saved import edited
 from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.target import _assigned, assigned
-from vocabfold.counts.units import Totals
+from vocabfold.counts.totals import Totals
 from vocabfold.fitting.enough import merged
 from vocabfold.io.engines.duckdb import Engine
 
@@ -62,7 +62,7 @@ OPTIONS = [
 ]
 
 
-def test_a_tail_may_have_rows_in_one_fold_only():
+def test_infrequent_values_may_have_rows_in_one_fold_only():
     table = pa.table({"x": ["a", "b"] * 100 + ["rare"], "click": [0, 1, 1, 0, 1] * 40 + [1]})
     book, ids = vf.fit_transform(table, "click", 9, smoothing=1)
     assert ids["x"][-1].as_py() == book.ids("x", ["rare"])[0]  # its only id
@@ -80,8 +80,8 @@ def test_training_rows_are_encoded_by_other_folds(options):
     expected = looped(book, None, table, folds)
     assert encoded.drop_columns(["click", "part"]).to_pydict() == expected
     assert encoded.select(["click", "part"]).equals(table.select(["click", "part"]))
-    # The codebook is the one of all rows; private and pooled values have one id. Whether ids have enough
-    # training rows depends on the folds.
+    # The codebook is the one of all rows; values with dedicated ids and rare ones have one id. Whether ids have
+    # enough training rows depends on the folds.
     of_folds = {"folds": 4, "fold_seed": 7} if options.get("unseen") == "own" else {}
     counts = vf.count(table, "click", ["site", "device"], **of_folds)
     fitted = vf.fit(counts, **{"min_count": 1} | options)
@@ -92,10 +92,10 @@ def test_training_rows_are_encoded_by_other_folds(options):
     ):
         naive = book.transform(table)
     if book.columns["site"].n_dedicated:
-        private = set(range(book.sizes["site"])) - {*book.columns["site"].shared}
-        private = list(private - {book.columns["site"].other} if "unseen" in options else private)
-        assert np.isin(naive["site"], private).any()
-        assert (np.isin(naive["site"], private) == np.isin(encoded["site"], private)).all()
+        dedicated = set(range(book.sizes["site"])) - {*book.columns["site"].shared}
+        dedicated = list(dedicated - {book.columns["site"].other} if "unseen" in options else dedicated)
+        assert np.isin(naive["site"], dedicated).any()
+        assert (np.isin(naive["site"], dedicated) == np.isin(encoded["site"], dedicated)).all()
 
 
 def test_folds_may_come_from_a_column_and_counts_from_a_folder(tmp_path):

@@ -32,7 +32,9 @@ def test_the_same_shift_is_the_same_drift_with_few_and_with_many_ids():
         old, new = np.ones(n_ids), np.ones(n_ids)
         new[: n_ids // 2] *= 3
         found = drift(sample(rng, 40_000, old), sample(rng, 40_000, new), 40_000, 40_000)
-        assert found.index == pytest.approx((0.75 - 0.5) * math.log(3) * 1, abs=0.02)
+        # Shares of 1/2 and 1/2 became 3/4 and 1/4, however they are divided among the ids of each half.
+        expected = (0.75 - 0.5) * math.log(0.75 / 0.5) + (0.25 - 0.5) * math.log(0.25 / 0.5)
+        assert found.index == pytest.approx(expected, abs=0.02)
 
 
 def test_ids_without_rows_add_nothing():

@@ -110,10 +110,10 @@ def test_training_rows_of_every_method_are_encoded_in_ids_of_the_codebook(method
         method in ("selection", "greedy")  # by the others, no label decides who shares an id
     )
     ids = book.ids("site", rows["site"])
-    private = ~np.isin(ids, book.columns["site"].shared)
-    assert (encoded["site"].to_numpy()[private] == ids[private]).all()
-    assert private.any() == (method != "greedy")
-    assert private.all() == (method == "hashing")
+    dedicated = ~np.isin(ids, book.columns["site"].shared)
+    assert (encoded["site"].to_numpy()[dedicated] == ids[dedicated]).all()
+    assert dedicated.any() == (method != "greedy")
+    assert dedicated.all() == (method == "hashing")
 
 
 def test_frequent_values_have_ids_of_their_own_and_all_others_one(counts):
@@ -143,7 +143,7 @@ def test_of_values_with_equal_scores_the_first_by_value_are_chosen():
 
 @pytest.mark.parametrize("method", ["frequency", "selection", "hashing"])
 @pytest.mark.parametrize("unseen", ["other", "own", "error"])
-def test_pooled_and_unseen_values_go_where_they_are_told(method, unseen, counts):
+def test_rare_and_unseen_values_go_where_they_are_told(method, unseen, counts):
     options = {"method": method, "allocation": allocation_of(method), "min_count": 15, "unseen": unseen}
     book = fold_counts(counts, 24, **options)
     column, table = book.columns["site"], book["site"]
@@ -167,7 +167,7 @@ def test_pooled_and_unseen_values_go_where_they_are_told(method, unseen, counts)
             book.ids("site", ["never seen"])
 
 
-def test_a_column_of_which_all_is_pooled_has_one_id():
+def test_a_column_of_which_all_is_rare_has_one_id():
     rows = pa.table({"rare": list("abcdefgh"), "site": ["x", "y"] * 4, "y": [0, 1, 1, 0, 0, 1, 1, 0]})
     for unseen in ("own", "other"):
         for method in ("frequency", "hashing"):
@@ -180,7 +180,7 @@ def test_a_column_of_which_all_is_pooled_has_one_id():
 
 @pytest.mark.parametrize("allocation", ["joint", "uniform", "information"])
 @pytest.mark.parametrize("method", BY_VALUE)
-def test_where_all_is_pooled_and_new_values_have_their_own_id_there_is_one(method, allocation):
+def test_where_all_is_rare_and_new_values_have_their_own_id_there_is_one(method, allocation):
     rows = pa.table({"a": ["x", "y", "z", "w"], "y": [0, 1, 0, 1]})
     if (method, allocation) != ("hashing", "joint"):
         options = {"method": method, "allocation": allocation, "min_count": 2, "unseen": "own"}
@@ -203,7 +203,7 @@ def test_values_are_assigned_by_md5_whatever_their_order(rows, counts):
 
 
 @pytest.mark.parametrize("method", ["greedy", "stochastic", "threshold", "agglomerative"])
-def test_tails_are_folded_by_any_method_of_intervals(method, counts):
+def test_infrequent_values_are_folded_by_any_method_of_intervals(method, counts):
     book = vf.fit(counts, 60, method=method, min_count=1)
     exact = vf.fit(counts, 60, min_count=1)
     assert book.size == exact.size

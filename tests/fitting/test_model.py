@@ -54,29 +54,29 @@ def test_every_rule(table, budget, min_count, dedicated_min, shared_ids, unseen,
     ids = {row["value"]: row["id"] for row in book["site"].to_pylist()}
     rates = {value: reference.shrunk(*pair, column.mean, column.strength) for value, pair in table.items()}
     kept = [value for value, pair in table.items() if sum(pair) >= min_count]
-    pooled = [value for value in table if value not in kept]
+    rare = [value for value in table if value not in kept]
     assert sorted(ids) == sorted(kept)
-    has_pool_id = unseen == "own" or (bool(pooled) and bool(kept) + 1 <= budget)
+    has_rare_id = unseen == "own" or (bool(rare) and bool(kept) + 1 <= budget)
 
-    # Private: all values with enough rows, as many as fit.
+    # Dedicated ids: all values with enough rows, as many as fit.
     least = max(dedicated_min, min_count)
     enough = reference.dedicated_from(
-        [[sum(table[v]) for v in kept]], int(has_pool_id), budget, least, shared_ids
+        [[sum(table[v]) for v in kept]], int(has_rare_id), budget, least, shared_ids
     )
-    private = [value for value in kept if sum(table[value]) >= enough]
-    assert column.n_dedicated == len(private)
+    dedicated = [value for value in kept if sum(table[value]) >= enough]
+    assert column.n_dedicated == len(dedicated)
     assert book.settings["dedicated_from"] == (None if math.isinf(enough) else enough)
-    folded = [value for value in kept if value not in private]
-    assert len({ids[value] for value in private}) == len(private)
-    assert not {ids[value] for value in private} & {ids[value] for value in folded}
-    assert column.size == len(private) + len(column.shared) + has_pool_id <= budget
+    folded = [value for value in kept if value not in dedicated]
+    assert len({ids[value] for value in dedicated}) == len(dedicated)
+    assert not {ids[value] for value in dedicated} & {ids[value] for value in folded}
+    assert column.size == len(dedicated) + len(column.shared) + has_rare_id <= budget
     assert set(column.shared) >= {ids[value] for value in folded}
 
-    # The tail: intervals of the rate, which keep as much of the masses as any do.
+    # Shared ids: intervals of the rate, which keep as much of the masses as any do.
     for value in folded:
         assert ids[value] == column.shared[sum(border <= rates[value] for border in column.borders)]
     if folded:
-        size = max(1, min(shared_ids, budget // 2, budget - has_pool_id))
+        size = max(1, min(shared_ids, budget // 2, budget - has_rare_id))
         entries = {v: sum(table[v]) for v in folded}
         masses = [[round(2**20 * n * (1 - rates[v])) for v, n in entries.items()]]
         masses.append([round(2**20 * n * rates[v]) for v, n in entries.items()])
@@ -87,29 +87,29 @@ def test_every_rule(table, budget, min_count, dedicated_min, shared_ids, unseen,
 
     # By rate, then by value; dedicated ids of few rows by value, where the mean would be.
     rarer = min(column.mean, 1 - column.mean)
-    few = {v for v in private if sum(table[v]) < max(column.strength, 8 / rarer)}
+    few = {v for v in dedicated if sum(table[v]) < max(column.strength, 8 / rarer)}
     own = column.size - 1 if unseen == "own" else None
-    value_of = {ids[value]: value for value in private}
+    value_of = {ids[value]: value for value in dedicated}
     places = [
         (column.mean, 1, value_of[id]) if value_of.get(id) in few else (rate, 0, "")
         for id, rate in enumerate(column.rates)
         if id != own
     ]
     assert places == sorted(places)
-    for value in private:
+    for value in dedicated:
         assert column.rates[ids[value]] == pytest.approx(rates[value], abs=1e-12)
-    alike = sorted(set(private) - few, key=lambda v: (rates[v], v))
+    alike = sorted(set(dedicated) - few, key=lambda v: (rates[v], v))
     assert [ids[v] for v in alike] == sorted(ids[v] for v in alike)
 
     # What is not in the codebook.
-    if has_pool_id:
+    if has_rare_id:
         assert column.other not in column.shared
         assert column.other not in ids.values()
         if unseen == "own":
             assert column.other == column.size - 1
-    elif not pooled and folded:
+    elif not rare and folded:
         assert column.other == column.shared[sum(border <= column.mean for border in column.borders)]
-    elif not pooled:
+    elif not rare:
         assert abs(column.rates[column.other] - column.mean) == min(abs(r - column.mean) for r in column.rates)
 
     # The figures are those of the rows.
@@ -121,7 +121,7 @@ def test_every_rule(table, budget, min_count, dedicated_min, shared_ids, unseen,
     assert (book.gap, book.bound, column.gap) == (None, None, None)
 
 
-def test_the_order_of_values_survives_where_all_are_private():
+def test_the_order_of_values_survives_where_all_have_dedicated_ids():
     hours = list(range(24)) * 60
     click = [int(h * 7 % 24 > i % 29) for i, h in enumerate(hours)]
     days = [datetime.date(2020, 1, 1 + h % 9) for h in hours]
@@ -135,10 +135,10 @@ def test_the_order_of_values_survives_where_all_are_private():
     rates = [by_rate.columns["hour"].rates[id] for id in range(24)]
     assert rates == sorted(rates)
     assert by_rate["hour"]["id"].to_pylist() != list(range(24))
-    # With a pool, that one comes last; with a tail, ids go by rate.
+    # With an id of rare values, that one comes last; with shared ids, they go by rate.
     more = pa.concat_tables([table, table.slice(0, 1).set_column(0, "hour", pa.array([99]))])
-    pooled = vf.fit(vf.count(more, "click", "hour"), 100).columns["hour"]
-    assert (pooled.size, pooled.other, pooled.n_rare) == (25, 24, 1)
+    rare = vf.fit(vf.count(more, "click", "hour"), 100).columns["hour"]
+    assert (rare.size, rare.other, rare.n_rare) == (25, 24, 1)
     folded = vf.fit(vf.count(more, "click", "hour"), 100, min_count=1).columns["hour"]
     assert list(folded.rates) == sorted(folded.rates)
     assert len(folded.shared) == 1
@@ -201,7 +201,7 @@ def test_values_with_few_rows_are_where_the_mean_is():
     assert column.rates[ids["v0"]] > column.rates[ids["v4"]]  # each keeps its rate
 
 
-def test_noise_gets_one_id_for_its_tail():
+def test_infrequent_values_of_noise_share_one_id():
     rng = np.random.default_rng(0)
     n = 20_000
     table = pa.table(
@@ -230,7 +230,7 @@ def test_each_id_of_an_automatic_budget_pays_for_itself():
     assert book.n_dedicated == frequent
     assert book.settings["budget"] == "auto"
     assert book.budget == book.size == frequent + len(book.columns["site"].shared)
-    # With a tail of one more or one less id, loss + price x ids is not less.
+    # With one shared id more or less, loss + price x ids is not less.
     price = math.log(n) / (2 * n)
     column = book.columns["site"]
     entries = [row for row in book["site"].to_pylist() if row["neg"] + row["pos"] < 30]

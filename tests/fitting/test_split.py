@@ -29,31 +29,31 @@ ROWS = st.lists(st.integers(1, 12), min_size=1, max_size=8)
     st.integers(1, 4),
     st.booleans(),
 )
-def test_values_are_private_by_their_rows_if_they_fit(
+def test_values_have_dedicated_ids_by_their_rows_if_they_fit(
     columns, extra, min_count, dedicated_min, shared_ids, own
 ):
     pairs = {str(i): pairs_of(rows, min_count) for i, rows in enumerate(columns)}
     kept = [[n for n in rows if n >= min_count] for rows in columns]
-    pools = [own or len(k) < len(rows) for k, rows in zip(kept, columns, strict=True)]
+    of_rare = [own or len(k) < len(rows) for k, rows in zip(kept, columns, strict=True)]
     n_sharing = sum(map(bool, kept))
     budget = len(columns) * (1 + own) + extra
     found = split(pairs, budget, dedicated_min, shared_ids, own)
-    assert found.is_apart == (own or sum(pools) + n_sharing <= budget)
+    assert found.is_apart == (own or sum(of_rare) + n_sharing <= budget)
     if found.is_apart:
-        expected = dedicated_from(kept, sum(pools), budget, dedicated_min, shared_ids)
+        expected = dedicated_from(kept, sum(of_rare), budget, dedicated_min, shared_ids)
         assert found.least == expected
     # Whatever the case, ids fit, and every column has one.
     n_dedicated = sum(n >= found.least for rows in kept for n in rows)
-    with_tail = [
-        any(n < found.least for n in rows) or (pool and not found.is_apart)
-        for rows, pool in zip(kept, pools, strict=True)
+    has_infrequent = [
+        any(n < found.least for n in rows) or (rare and not found.is_apart)
+        for rows, rare in zip(kept, of_rare, strict=True)
     ]
-    assert found.n_shared >= sum(with_tail)
-    assert n_dedicated + found.n_shared + found.is_apart * sum(pools) <= budget
+    assert found.n_shared >= sum(has_infrequent)
+    assert n_dedicated + found.n_shared + found.is_apart * sum(of_rare) <= budget
     for (name, of_column), rows in zip(pairs.items(), kept, strict=True):
         assert of_column.n_values[found.shared(of_column)].sum() == sum(n < found.least for n in rows), name
 
 
-def test_without_a_limit_all_values_with_enough_rows_are_private():
+def test_without_a_limit_all_values_with_enough_rows_have_dedicated_ids():
     found = split({"a": pairs_of([1, 5, 30, 31], 1)}, None, 30, 8, own=False)
     assert (found.least, found.n_shared, found.is_apart) == (30, None, True)

@@ -202,14 +202,14 @@ def shrunk(neg: float, pos: float, mean: float, strength: float) -> float:
 
 
 def dedicated_from(
-    columns: Sequence[Sequence[int]], pools: int, budget: int, least: int, shared_ids: int
+    columns: Sequence[Sequence[int]], n_of_rare: int, budget: int, least: int, shared_ids: int
 ) -> float:
-    """The fewest rows that make values private, such that they fit: by trying one number after another."""
+    """The fewest rows that give values dedicated ids, such that they fit: by trying all numbers."""
     for rows in [least, *sorted({n for column in columns for n in column if n > least}), inf]:
         n_dedicated = sum(n >= rows for column in columns for n in column)
         n_sharing = sum(any(n < rows for n in column) for column in columns)
-        n_shared = max(n_sharing, min(shared_ids * n_sharing, budget // 2, budget - pools))
-        if n_dedicated + n_shared + pools <= budget:
+        n_shared = max(n_sharing, min(shared_ids * n_sharing, budget // 2, budget - n_of_rare))
+        if n_dedicated + n_shared + n_of_rare <= budget:
             return rows
     raise ValueError("the budget is too small")
 

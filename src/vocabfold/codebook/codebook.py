@@ -21,9 +21,10 @@ from vocabfold.codebook.lookups import Lookups
 from vocabfold.codebook.settings import default_of
 from vocabfold.codebook.stores import Store
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import Totals
+from vocabfold.counts.totals import Totals
 from vocabfold.folding.printing import html_summary, summaries
 from vocabfold.support.checks import number
+from vocabfold.support.wording import described
 
 if TYPE_CHECKING:
     from vocabfold.evaluation.comparison import Comparison
@@ -77,18 +78,14 @@ class Codebook(Totals, Sums, Lookups):
         When it was saved, if it was loaded.
     memory_limit : int or None
         Bytes that later steps may use, if it was given.
-    """
 
-    _inner = Totals._inner | {
-        "column",
-        "fingerprints",
-        "hashes",
-        "index",
-        "indexes",
-        "knows",
-        "resolved",
-        "store",
-    }
+    Methods
+    -------
+    transform, ids, row, groups, members
+        The ids of rows and of values, and the values of ids.
+    evaluate, report, save, verify
+        How it does on other rows; a page about it; a folder of it; whether its values are those of its digest.
+    """
 
     columns: Mapping[str, BookColumn]
     gap: float | None
@@ -156,6 +153,9 @@ class Codebook(Totals, Sums, Lookups):
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"indexes": {}}  # a pickle does without: they are made again
+
+    def __dir__(self) -> list[str]:
+        return described(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)

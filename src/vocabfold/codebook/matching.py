@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.counts.counts import Counts, not_counts
-from vocabfold.counts.units import in_rows, shown_rows
+from vocabfold.counts.units import in_rows
 from vocabfold.errors import InputError
-from vocabfold.support.checks import number
+from vocabfold.support.checks import number, shown_rows
 
 _MAX_NAMED = 5  # columns
 

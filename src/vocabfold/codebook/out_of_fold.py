@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from vocabfold.codebook.column import BookColumn
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.evidence import Evidence
-from vocabfold.counts.units import UNITS, Totals, rows_of, whole
+from vocabfold.counts.totals import Totals
+from vocabfold.counts.units import UNITS, rows_of, whole
 from vocabfold.errors import InputError
 from vocabfold.folding.prior import Prior
 

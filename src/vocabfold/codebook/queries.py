@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vocabfold.counts.units import UNITS
+
 _ALL = 2**62  # values that no id has: SQL makes infinity of far larger numbers, and takes that for none
 
 
@@ -12,11 +14,12 @@ def sorted_by_value(sql: str, columns: str = "*") -> str:
     return f"SELECT {columns} FROM ({sql}) ORDER BY value NULLS FIRST"
 
 
-def groups_of(sql: str, n_examples: int) -> str:
-    """Return the query for the ids of a column: their values, rows, and so many values with most rows."""
+def groups_of(sql: str, n_examples: int, sums: Sequence[str] = UNITS) -> str:
+    """Return the query for the ids of a column: their values, sums, and so many values with most rows."""
+    of_ids = ", ".join(f"sum({name})::BIGINT AS {name}" for name in sums)
     rank = "row_number() OVER (PARTITION BY id ORDER BY neg + pos DESC, value NULLS FIRST)"
     return (
-        "SELECT id, count(*) AS n_values, sum(neg)::BIGINT AS neg, sum(pos)::BIGINT AS pos, "
+        f"SELECT id, count(*) AS n_values, {of_ids}, "
         f"coalesce(list(value ORDER BY rank) FILTER (rank <= {min(n_examples, _ALL)}), []) AS examples "
         f"FROM (SELECT *, {rank} AS rank FROM ({sql})) GROUP BY id ORDER BY id"
     )

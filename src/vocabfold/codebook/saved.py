@@ -17,7 +17,8 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn, facts_of
 from vocabfold.codebook.settings import NOTED, UNSEEN
 from vocabfold.codebook.stores import SavedStore, schema_of
-from vocabfold.counts.units import FRACTIONS, MAX_UNITS, ROWS, UNITS, Totals
+from vocabfold.counts.totals import Totals
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS, ROWS, UNITS
 from vocabfold.errors import CodebookError
 from vocabfold.io.engines.duckdb import parse_memory
 from vocabfold.io.engines.kinds import KINDS

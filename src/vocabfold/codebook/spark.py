@@ -16,7 +16,7 @@ from vocabfold.codebook.stores import Built, schema_of
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.spark import SparkTable, on_spark
 from vocabfold.counts.spark_files import n_entries, typed, write
-from vocabfold.counts.units import n_rows
+from vocabfold.counts.units import sql_rows
 from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster, Frame, Kept, hint, to_texts
@@ -96,7 +96,7 @@ class SparkStore:
         digits = "left(md5(CASE WHEN value IS NULL THEN 'missing|' ELSE concat(kind, '|', value) END), 15)"
         bucket = f"CAST(CAST(conv({digits}, 16, 10) AS BIGINT) % size AS STRING)"
         return (
-            f"(SELECT c.*, CASE WHEN {n_rows(self.counts.sums, self.counts.units_per_row)} >= least "
+            f"(SELECT c.*, CASE WHEN {sql_rows(self.counts.sums, self.counts.units_per_row)} >= least "
             f"THEN {bucket} END AS bucket FROM {counts} c LEFT JOIN {sizes} s ON c.feature = s.feature)"
         )
 

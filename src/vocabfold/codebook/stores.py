@@ -20,7 +20,7 @@ from vocabfold.codebook.index import Index
 from vocabfold.codebook.queries import alike_in_folds, sorted_by_value
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.local import add_up
-from vocabfold.counts.units import at_least
+from vocabfold.counts.units import sql_at_least
 from vocabfold.errors import CodebookError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
@@ -111,7 +111,7 @@ class Buckets(NamedTuple):
     @property
     def is_hashed(self) -> str:
         """The condition that a value is not rare, in SQL."""
-        return at_least(self.sums, self.units_per_row, self.least)
+        return sql_at_least(self.sums, self.units_per_row, self.least)
 
     def sql(self, counts: str, kind: str) -> str:
         """Return the query for values, their sums and their bucket, by md5, which every engine has."""

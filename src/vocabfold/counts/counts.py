@@ -21,11 +21,13 @@ import pyarrow as pa
 from vocabfold.counts.local import LocalPart, LocalTable
 from vocabfold.counts.spark import SparkTable
 from vocabfold.counts.table import Part, Table
-from vocabfold.counts.units import MAX_UNITS, ROWS, Totals, in_rows, shown_rows, to_rows
+from vocabfold.counts.totals import Totals
+from vocabfold.counts.units import MAX_UNITS, ROWS, in_rows, to_rows
 from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import DUCKDB, Engine
 from vocabfold.io.engines.spark import SPARK
 from vocabfold.support import checks
+from vocabfold.support.wording import described
 
 _MAX_SHOWN = 40  # columns in a repr
 _TABLES: Mapping[str, Callable[..., Table]] = {DUCKDB: LocalTable, SPARK: SparkTable}
@@ -68,20 +70,14 @@ class Counts(Totals):
         Rows that were not counted, as they have no label or no weight; None, if that is unknown.
     memory_limit : int or None
         Bytes that later steps may use, if it was given.
-    """
 
-    _inner = Totals._inner | {
-        "compacted",
-        "engine",
-        "fingerprints",
-        "frequent",
-        "pairs",
-        "parts",
-        "readings",
-        "sql",
-        "table",
-        "table_of",
-    }
+    Methods
+    -------
+    save
+        Write the counts to a folder.
+    without_folds
+        The counts of all folds together.
+    """
 
     kinds: Mapping[str, str]
     label: str
@@ -126,6 +122,9 @@ class Counts(Totals):
         """Values of each column; of sums and folds, they have to be counted."""
         return self.table.n_values()
 
+    def __dir__(self) -> list[str]:
+        return described(self)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.kinds)
 
@@ -149,7 +148,7 @@ class Counts(Totals):
                     f"counts with {what} {mine!r} and counts with {what} {theirs!r} cannot be added."
                 )
         neg_rows, pos_rows = (_added(getattr(self, side), getattr(other, side)) for side in ROWS)
-        if neg_rows is None and ROWS[0] in self.sums + other.sums:
+        if neg_rows is None and (self.has_weights or other.has_weights):
             raise InputError(
                 "counts that do not tell rows from weights, as they were saved in format 1, cannot be added to "
                 "counts with weights; count their rows again."
@@ -188,7 +187,7 @@ class Counts(Totals):
         lines = [f"{name:<{width}}  {kind}{self._shown_values(name)}" for name, kind in self.kinds.items()]
         if len(lines) > _MAX_SHOWN:
             lines[_MAX_SHOWN:] = [f"... and {checks.number(len(lines) - _MAX_SHOWN, 'more column')}"]
-        rows = shown_rows(self.rows, self.n_rows)
+        rows = checks.shown_rows(self.rows, self.n_rows)
         head = f"Counts({checks.number(len(self), 'column')}, {rows}, {share}{folds}{parts})"
         return "\n  ".join([head, *lines])
 

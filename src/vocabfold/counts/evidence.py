@@ -14,7 +14,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold.counts.units import ROWS, UNITS, Totals
+from vocabfold.counts.totals import Totals
+from vocabfold.counts.units import UNITS
 
 Floats = NDArray[np.float64]
 
@@ -30,11 +31,11 @@ class Evidence:
     @classmethod
     def of(cls, totals: Totals, strength: float) -> Self:
         """Return what rates with a prior of some strength are read from."""
-        if strength and ROWS[0] in totals.sums:
-            assert totals.neg_rows is not None
-            assert totals.pos_rows is not None
-            return cls(ROWS, 1, (totals.neg / totals.neg_rows, totals.pos / totals.pos_rows))
-        return cls(UNITS, totals.units_per_row, (totals.units_per_row, totals.units_per_row))
+        if not (strength and totals.has_weights):
+            return cls(UNITS, totals.units_per_row, (totals.units_per_row, totals.units_per_row))
+        names, units = totals.row_sums
+        neg, pos = (totals.of_all[name] for name in names)
+        return cls(names, units, (totals.neg / neg, totals.pos / pos))
 
     def sides(self, sums: Mapping[str, NDArray[np.int64]]) -> tuple[Floats, Floats]:
         """Return the negative and the positive rows of values with these sums."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
-from vocabfold.counts.units import ROWS, UNITS, alike_in_folds, at_least
+from vocabfold.counts.units import UNITS, alike_in_folds, sql_at_least
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
@@ -150,7 +150,7 @@ class LocalTable:
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""
         sums = ", ".join(self._sums)
-        chosen = f"WHERE {at_least(self._sums, self._units_per_row, least)} ORDER BY value NULLS FIRST"
+        chosen = f"WHERE {sql_at_least(self._sums, self._units_per_row, least)} ORDER BY value NULLS FIRST"
         return {
             name: engine.run(f"SELECT value, {sums} FROM ({self.sql(engine, name)}) {chosen}")
             for name in self._kinds
@@ -229,7 +229,7 @@ def _query(scan: str, value: str, target: Target, integers: str) -> str:
             f"sum({target.units}) AS n, sum(CASE WHEN {target.is_positive} THEN {target.units} ELSE 0 END) AS p"
         )
     chosen = f"(n - p)::{integers} AS neg, p::{integers} AS pos"
-    if ROWS[0] in target.sums:
+    if target.has_weights:
         sums += f", count(*) AS n_rows, count_if({target.is_positive}) AS p_rows"
         chosen += f", (n_rows - p_rows)::{integers} AS neg_rows, p_rows::{integers} AS pos_rows"
     return (

@@ -9,7 +9,8 @@ from vocabfold.counts.counts import Counts
 from vocabfold.counts.local import LocalPart, Said
 from vocabfold.counts.table import schema_of
 from vocabfold.counts.target import MAX_FOLDS
-from vocabfold.counts.units import FRACTIONS, MAX_UNITS, Totals
+from vocabfold.counts.totals import Totals
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS
 from vocabfold.errors import CodebookError
 from vocabfold.io.engines.duckdb import parse_memory
 from vocabfold.io.engines.kinds import KINDS

@@ -18,7 +18,7 @@ import pyarrow as pa
 from vocabfold.counts.spark_files import n_entries, sorted_by_value, stored, typed, write
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
-from vocabfold.counts.units import ROWS, alike_in_folds, at_least
+from vocabfold.counts.units import alike_in_folds, sql_at_least
 from vocabfold.errors import InputError
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster, Frame, Kept, spelled
@@ -144,7 +144,7 @@ class SparkTable:
 
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""
-        sums, is_frequent = ", ".join(self.sums), at_least(self.sums, self._units_per_row, least)
+        sums, is_frequent = ", ".join(self.sums), sql_at_least(self.sums, self._units_per_row, least)
         with Cluster(self.session) as cluster:
             found = cluster.run(
                 f"SELECT feature, value, {sums} FROM {cluster.table(self.frame())} WHERE {is_frequent}"
@@ -207,7 +207,7 @@ def count_rows(cluster: Cluster, rows: Rows, features: Sequence[str], target: Ta
     fold = f", {target.fold} AS fold" if target.fold else ""
     carried = f"{units} AS n, {_if_positive(target, units)} AS p{fold}"
     sums = f"{all_units} - sum(p) AS neg, sum(p) AS pos"
-    if ROWS[0] in target.sums:
+    if target.has_weights:
         carried += f", {_if_positive(target, 'CAST(1 AS BIGINT)')} AS p_row"
         sums += ", count(*) - sum(p_row) AS neg_rows, sum(p_row) AS pos_rows"
     keys = "feature, value, fold" if target.fold else "feature, value"

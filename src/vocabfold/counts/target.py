@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabfold.counts.units import FRACTIONS, MAX_UNITS, Totals
+from vocabfold.counts.totals import Totals
+from vocabfold.counts.units import FRACTIONS, MAX_UNITS
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.spark import Cluster

@@ -6,14 +6,11 @@ decides whether it is frequent and how far its rate is trusted, because a heavy 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-
-from vocabfold.support.checks import number
 
 FRACTIONS = 2**20  # units per row, if weights are not whole numbers
 MAX_UNITS = 2**62
@@ -21,68 +18,27 @@ UNITS = ("neg", "pos")
 ROWS = ("neg_rows", "pos_rows")  # each row once, whatever it weighs
 
 
-@dataclass(frozen=True, eq=False)
-class Totals:
-    """What all rows sum to."""
-
-    # What is no part of the interface.
-    _inner = frozenset({"agree", "n_rows", "neg", "of_all", "pos", "sums", "units_per_row"})
-
-    units_per_row: int
-    neg: int  # units
-    pos: int
-    neg_rows: int | None  # None: unknown, as they were saved in format 1
-    pos_rows: int | None
-
-    @property
-    def rows(self) -> int | float:
-        """All rows, by weight."""
-        return in_rows(self.neg + self.pos, self.units_per_row)
-
-    @property
-    def n_rows(self) -> int | None:
-        """All rows, each counted once; None, if they were not counted."""
-        return None if self.neg_rows is None or self.pos_rows is None else self.neg_rows + self.pos_rows
-
-    @property
-    def sums(self) -> tuple[str, ...]:
-        """What is summed per value: neg and pos, and with weights also neg_rows and pos_rows."""
-        if self.neg_rows is None:
-            return UNITS
-        # Without weights, units are rows.
-        is_plain = self.units_per_row == 1 and (self.neg, self.pos) == (self.neg_rows, self.pos_rows)
-        return UNITS if is_plain else UNITS + ROWS
-
-    @property
-    def of_all(self) -> dict[str, int]:
-        """The sums over all rows."""
-        return {name: getattr(self, name) for name in self.sums}
-
-    def __dir__(self) -> list[str]:
-        return sorted(set(object.__dir__(self)) - self._inner)
-
-    def agree(self, other: Totals) -> bool:
-        """Tell whether other rows sum to the same, so that they may be these."""
-        return (self.units_per_row, self.of_all) == (other.units_per_row, other.of_all)
+def row_sums(sums: Iterable[str], units_per_row: int) -> tuple[tuple[str, str], int]:
+    """Return the two sums that tell rows, each counted once if that is known, and their units per row."""
+    return (ROWS, 1) if ROWS[0] in sums else (UNITS, units_per_row)
 
 
-def n_rows(sums: tuple[str, ...], units_per_row: int) -> str:
+def sql_rows(sums: tuple[str, ...], units_per_row: int) -> str:
     """Return the expression of a value's rows, in SQL."""
-    if ROWS[0] in sums:
-        return f"({' + '.join(ROWS)})"
-    units = f"({' + '.join(UNITS)})"
-    return units if units_per_row == 1 else f"({units} / {units_per_row})"
+    names, units = row_sums(sums, units_per_row)
+    both = f"({' + '.join(names)})"
+    return both if units == 1 else f"({both} / {units})"
 
 
 def rows_of(sums: Mapping[str, NDArray[np.int64]], units_per_row: int) -> NDArray[np.float64]:
     """Return the rows of values with these sums, each counted once whatever it weighs."""
-    neg, pos = (sums[side] for side in (ROWS if ROWS[0] in sums else ("neg", "pos")))
-    return (neg + pos) / (1 if ROWS[0] in sums else units_per_row)
+    (neg, pos), units = row_sums(sums, units_per_row)
+    return (sums[neg] + sums[pos]) / units
 
 
-def at_least(sums: tuple[str, ...], units_per_row: int, least: float) -> str:
+def sql_at_least(sums: tuple[str, ...], units_per_row: int, least: float) -> str:
     """Return the condition that a value has so many rows, in SQL."""
-    return f"{n_rows(sums, units_per_row)} >= CAST({least!r} AS DOUBLE)"
+    return f"{sql_rows(sums, units_per_row)} >= CAST({least!r} AS DOUBLE)"
 
 
 def alike_in_folds(by_fold: str, sums: tuple[str, ...], columns: tuple[str, ...] = ()) -> str:
@@ -101,13 +57,6 @@ def in_rows(units: int, units_per_row: int) -> int | float:
 def whole(rows: float) -> int | float:
     """Return a number of rows as an integer, if it is one."""
     return int(rows) if rows.is_integer() else rows
-
-
-def shown_rows(rows: float, n_rows: int | None, noun: str = "row") -> str:
-    """Return rows in words: by weight, too, if they had weights."""
-    if n_rows is None or n_rows == rows:
-        return number(rows, noun)
-    return f"{number(n_rows, noun)} ({round(rows, 1):,} by weight)"
 
 
 def to_rows(table: pa.Table, units_per_row: int) -> pa.Table:

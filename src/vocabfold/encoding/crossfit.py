@@ -18,7 +18,6 @@ from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.table import Table
 from vocabfold.counts.target import assigned
-from vocabfold.counts.units import ROWS, UNITS
 from vocabfold.encoding.order import Labels, Sums, labels_of, mark, marked
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
@@ -169,7 +168,7 @@ class FoldedStore:
     @property
     def _sides(self) -> tuple[str, ...]:
         """The sums that are rows."""
-        return ROWS if ROWS[0] in self.counts.sums else UNITS
+        return self.counts.row_sums[0]
 
     def _n_rows(self, engine: Engine, name: str) -> list[int]:
         """Return the rows that are given, by label, as they were counted."""

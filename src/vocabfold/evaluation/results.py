@@ -14,9 +14,8 @@ from reprlib import repr as short
 import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.counts.units import shown_rows
 from vocabfold.fitting.advice import leaking, nearly_unique
-from vocabfold.support.checks import number
+from vocabfold.support.checks import number, shown_rows
 
 _CLEAR = 3  # standard errors that chance does not explain, even in one of many columns
 _FEW_VALUES = 100  # of a column of numbers or dates whose order is worth keeping
@@ -106,6 +105,11 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
     warnings: tuple[str, ...]
 
     @property
+    def rows_known(self) -> int | float:
+        """Rows, each counted once; by weight, if only that is known."""
+        return self.rows if self.n_rows is None else self.n_rows
+
+    @property
     def kept(self) -> float:
         """Train MI: the information of the ids about the rows they were fitted on."""
         return math.fsum(column.kept for column in self.columns.values())
@@ -127,7 +131,11 @@ class Evaluation(Mapping[str, ColumnEvaluation]):
         return math.fsum(gains) if gains else None
 
     def calibration(self, name: str) -> pa.Table:
-        """Return the ids of a column: rows_at_fit, rate_at_fit, rows, rate, and its 95 % interval low, high."""
+        """Return the ids of a column: rows_at_fit, rate_at_fit, rows, rate, ...
+
+        By weight are the rows at fit, these rows, and the rates; `neg_rows` and `pos_rows` are these rows by
+        label, each counted once if that is known, and from them comes the 95 % interval, `low` to `high`.
+        """
         return self.columns[name].ids
 
     def __getitem__(self, name: str) -> ColumnEvaluation:

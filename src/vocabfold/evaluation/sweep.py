@@ -281,14 +281,14 @@ class NewSums:
         rows_at_fit = rows_of(at_fit, book.units_per_row)
         order = np.argsort(rows_at_fit, kind="stable")
         order = order[~is_unseen[order]]
+        rows_at_fit = rows_at_fit[order]
         at_fit = {name: side[order] for name, side in at_fit.items()}
         base = book.pos / (book.neg + book.pos)
-        weights = (at_fit["neg"] + at_fit["pos"]) / book.units_per_row
-        rates = hedged(pairs.evidence.rates(pairs.rates_of(at_fit)), weights, base, pairs.prior.strength)
+        rates = hedged(pairs.evidence.rates(pairs.rates_of(at_fit)), rows_at_fit, base, pairs.prior.strength)
         gains = gained(rates, base, *rows[:, order])
         return cls(
             book,
-            rows_at_fit[order],
+            rows_at_fit,
             at_fit,
             rows[:, order],
             rows[:, is_unseen].sum(axis=1),
@@ -299,13 +299,14 @@ class NewSums:
     def gain(self, built: Built, pairs: Pairs, split: Split) -> float:
         """Return the test gain of the ids, per row."""
         column, end = built.column, int(np.searchsorted(self.rows_at_fit, split.least))
-        units = np.zeros(column.size, np.int64)  # of each id at fit
-        np.add.at(units, built.of_pairs["id"].to_numpy(), (pairs.units * pairs.n_values)[split.shared(pairs)])
-        dedicated = built.of_values["neg"].to_numpy() + built.of_values["pos"].to_numpy()
-        units[built.of_values["id"].to_numpy()] += dedicated
-        units[column.other] += pairs.rare("neg") + pairs.rare("pos")
-        weights = units / self.book.units_per_row
-        rates = hedged(np.asarray(column.rates), weights, self.base, column.strength)
+        of_ids = {name: np.zeros(column.size, np.int64) for name in self.book.sums}  # at fit
+        shared = split.shared(pairs)
+        for name, sums in of_ids.items():
+            np.add.at(sums, built.of_pairs["id"].to_numpy(), (pairs.sums[name] * pairs.n_values)[shared])
+            sums[built.of_values["id"].to_numpy()] += built.of_values[name].to_numpy()
+            sums[column.other] += pairs.rare(name)
+        rows = rows_of(of_ids, self.book.units_per_row)
+        rates = hedged(np.asarray(column.rates), rows, self.base, column.strength)
         of_unseen = gained(rates[[column.other]], self.base, *self.unseen[:, None])[0]
         gain = float(self.dedicated[end] + of_unseen)
         if end:

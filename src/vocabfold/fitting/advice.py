@@ -5,7 +5,6 @@ Counts and folds show these at fit; the rest, such as drift, takes other rows, a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -78,26 +77,26 @@ def _why(book: Codebook, n_frequent: int) -> str:
 def nearly_unique(book: Codebook, name: str) -> str | None:
     """Say that a column has nearly as many values as rows, if it has."""
     column = book.columns[name]
-    n_values, n_rows = column.n_values + column.n_rare, _rows(book)
+    n_values, n_rows = column.n_values + column.n_rare, book.rows_known
     is_unique = n_rows >= _FEW_ROWS and n_values >= _NEARLY_UNIQUE * n_rows
-    if not is_unique or column.total < _NEARLY_ALL * entropy(book):
+    if not is_unique or column.total < _NEARLY_ALL * book.entropy:
         return None
     shares = f"{number(n_values, 'value')} in {number(n_rows, 'row')}"
     return f"is nearly unique ({shares}), so it can only memorise the training labels. Drop it."
 
 
 def _telling(book: Codebook, column: BookColumn) -> str | None:
-    if _rows(book) < _FEW_ROWS:
+    if book.rows_known < _FEW_ROWS:
         return None
     if column.gain is not None:
         return leaking(book, column.gain, "out of fold, its ids explain")
     # What values tell by chance alone is about half a nat each, over all rows.
-    return leaking(book, column.information - column.n_values / (2 * _rows(book)), "its ids explain")
+    return leaking(book, column.information - column.n_values / (2 * book.rows_known), "its ids explain")
 
 
 def leaking(book: Codebook, told: float, what: str) -> str | None:
     """Say that what a column tells is suspiciously much, if it is."""
-    share = min(1.0, told / entropy(book))
+    share = min(1.0, told / book.entropy)
     if share < _TOO_MUCH:
         return None
     return (
@@ -137,7 +136,7 @@ def _idle(book: Codebook, names: Sequence[str]) -> Iterator[str]:
     """Name the columns whose ids gain nothing out of fold."""
     columns = {name: book.columns[name] for name in names}
     idle = {name: of.size for name, of in columns.items() if of.gain is not None and of.gain <= 0}
-    if not idle or _rows(book) < _SURE_ROWS:
+    if not idle or book.rows_known < _SURE_ROWS:
         return
     if len(idle) == len(book.columns):
         yield "no column has a cross-validated gain: their values say nothing about the labels of other rows."
@@ -148,14 +147,3 @@ def _idle(book: Codebook, names: Sequence[str]) -> Iterator[str]:
         f"cross-validated gain, but {number(sum(idle.values()), 'id')}: {'it' if one else 'they'} may be "
         "left out."
     )
-
-
-def entropy(book: Codebook) -> float:
-    """Return the entropy of the label, in nats."""
-    base = book.pos / (book.neg + book.pos)
-    return -(base * math.log(base) + (1 - base) * math.log(1 - base))
-
-
-def _rows(book: Codebook) -> float:
-    """Return the rows that were counted, or their weight where only that was saved."""
-    return book.rows if book.n_rows is None else book.n_rows

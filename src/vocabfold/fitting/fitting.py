@@ -127,9 +127,11 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         columns = {name: of_column.column for name, of_column in built.items()}
         is_misled = False
         if counts.folds:
-            for name, found in store.by_fold(engine):
-                columns[name] = with_gain(counts, columns[name], found)
-            is_misled = fold_rates.check(counts, columns, found)
+            of_folds: dict[str, fold_rates.Sums] = {}
+            for name, by_fold in store.by_fold(engine):
+                columns[name] = with_gain(counts, columns[name], by_fold)
+                of_folds = of_folds or fold_rates.sums_of(counts, by_fold)  # all columns add up to the same
+            is_misled = fold_rates.check(counts, columns, of_folds)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None

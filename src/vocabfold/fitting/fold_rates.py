@@ -21,7 +21,6 @@ from scipy import special
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.out_of_fold import rest_of, told_by_rest
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import ROWS, UNITS
 from vocabfold.errors import argument
 from vocabfold.support import notes
 
@@ -34,9 +33,8 @@ Sums = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def check(counts: Counts, columns: Mapping[str, BookColumn], by_fold: pa.Table) -> bool:
-    """Warn if the folds depend on the label, and tell whether they do, given the sums by fold of any column."""
-    sums = {name: _of_folds(by_fold, name, counts.folds) for name in counts.sums}
+def check(counts: Counts, columns: Mapping[str, BookColumn], sums: Mapping[str, Sums]) -> bool:
+    """Warn if the folds depend on the label, and tell whether they do, given the sums of each fold."""
     cost = cost_of(sums, counts)
     said = _of_rates(sums, counts, cost) or _of_gains(sums, counts, cost, columns)
     if said:
@@ -46,6 +44,15 @@ def check(counts: Counts, columns: Mapping[str, BookColumn], by_fold: pa.Table) 
             "scikit-learn with cv=5, on Spark by a hash of an id.",
         )
     return bool(said)
+
+
+def sums_of(counts: Counts, by_fold: pa.Table) -> dict[str, Sums]:
+    """Return the sums of each fold, given those of the values of any column there."""
+    folds, n_values = by_fold["fold"].to_numpy(), by_fold["n"].to_numpy()
+    found = {name: np.zeros(counts.folds, np.int64) for name in counts.sums}
+    for name, of_folds in found.items():
+        np.add.at(of_folds, folds, by_fold[name].to_numpy() * n_values)
+    return found
 
 
 def cost_of(sums: Mapping[str, Sums], counts: Counts) -> float:
@@ -71,8 +78,7 @@ def p_value(neg: Floats, pos: Floats) -> float:
 
 def _of_rates(sums: Mapping[str, Sums], counts: Counts, cost: float) -> str:
     """Return what to say of folds whose label rates differ."""
-    shares = np.array([counts.neg, counts.pos]) / (counts.neg + counts.pos)
-    if cost < _LITTLE * special.entr(shares).sum() or p_value(*_rows(sums, counts)) > _CHANCE:
+    if cost < _LITTLE * counts.entropy or p_value(*_rows(sums, counts)) > _CHANCE:
         return ""
     units = sums["neg"] + sums["pos"]
     rates = sums["pos"][units > 0] / units[units > 0]
@@ -100,13 +106,5 @@ def _of_gains(sums: Mapping[str, Sums], counts: Counts, cost: float, columns: Ma
 
 def _rows(sums: Mapping[str, Sums], counts: Counts) -> list[Floats]:
     """Return the negative and the positive rows of each fold, each row counted once if that is known."""
-    if ROWS[0] in sums:
-        return [sums[side].astype(float) for side in ROWS]
-    return [sums[side] / counts.units_per_row for side in UNITS]
-
-
-def _of_folds(by_fold: pa.Table, name: str, folds: int) -> Sums:
-    """Return a sum over all values in each fold."""
-    found = np.zeros(folds, np.int64)
-    np.add.at(found, by_fold["fold"].to_numpy(), by_fold[name].to_numpy() * by_fold["n"].to_numpy())
-    return found
+    names, units = counts.row_sums
+    return [sums[side] / units for side in names]

@@ -53,13 +53,10 @@ class Pairs:
         evidence = Evidence.of(counts, 1.0 if is_auto else float(smoothing))
         sides = evidence.sides(sums)
         prior = most_likely(*sides, n_values) if is_auto else fixed(*sides, n_values, float(smoothing))
-        none_is_rare = np.zeros(n_values.size, np.bool_)
-        pairs = cls(
-            sums, n_values, none_is_rare, counts.units_per_row, counts.neg + counts.pos, prior, evidence
-        )
         # 1 makes none rare, even if the rows of format 1 are weights, which may be less.
-        np.copyto(pairs.is_rare, pairs.rows < (min(min_count, MAX_UNITS) if min_count > 1 else 0))
-        return pairs
+        least = min(min_count, MAX_UNITS) if min_count > 1 else 0
+        is_rare = rows_of(sums, counts.units_per_row) < least
+        return cls(sums, n_values, is_rare, counts.units_per_row, counts.neg + counts.pos, prior, evidence)
 
     @property
     def neg(self) -> Units:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.evidence import Evidence
 from vocabfold.counts.spark import SparkTable, on_spark
-from vocabfold.counts.units import ROWS, UNITS, n_rows
+from vocabfold.counts.units import ROWS, UNITS, sql_rows
 from vocabfold.fitting.pairs import Pairs, Units
 from vocabfold.fitting.split import Split
 from vocabfold.folding.curve import Curve
@@ -142,7 +142,7 @@ class SparkShards:
     def _assigned(self, cluster: Cluster, columns: Mapping[int, Column]) -> Frame:
         """Return the pairs of all columns, each with its shard."""
         sums = self.table.sums
-        rows = n_rows(sums, self.counts.units_per_row)
+        rows = sql_rows(sums, self.counts.units_per_row)
         which = " OR ".join(
             f"feature = {number} AND {rows} BETWEEN {column.low!r}D AND {column.high!r}D"
             for number, column in columns.items()

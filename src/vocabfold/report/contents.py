@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.queries import groups_of
-from vocabfold.counts.units import at_least, n_rows
+from vocabfold.counts.units import sql_at_least, sql_rows
 from vocabfold.errors import printable
-from vocabfold.evaluation.held_out import interval
+from vocabfold.evaluation.chance import ByLabel
 from vocabfold.folding.allocation import share
 from vocabfold.folding.methods import BY_VALUE
 from vocabfold.io.engines.duckdb import Engine
@@ -75,14 +75,14 @@ def shown(value: Any, most: int = MOST_CHARACTERS) -> str:
 def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_values: int) -> Contents:
     column, upr = book.columns[name], book.units_per_row
     sql = book.store.sql(engine, name)
-    groups = engine.run(groups_of(sql, _N_EXAMPLES))
+    groups = engine.run(groups_of(sql, _N_EXAMPLES, book.sums))
     frequent = engine.run(
         f"SELECT value, id, pos, neg + pos AS units FROM ({sql}) ORDER BY units DESC, value NULLS FIRST "
         f"LIMIT {n_values}"
     )
     conditions = {
-        "infrequent": f"NOT {at_least(book.sums, upr, book.settings['dedicated_min'])}",
-        "once": f"{n_rows(book.sums, upr)} <= 1",
+        "infrequent": f"NOT {sql_at_least(book.sums, upr, book.settings['dedicated_min'])}",
+        "once": f"{sql_rows(book.sums, upr)} <= 1",
         "missing": "value IS NULL",
     }
     sums = (
@@ -90,21 +90,23 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
         for name, condition in conditions.items()
     )
     shares = engine.run(f"SELECT {', '.join(sums)} FROM ({sql})").to_pylist()[0]
-    units = np.zeros((2, column.size), np.int64)
+    of_ids = {name: np.zeros(column.size, np.int64) for name in book.sums}
     ids = groups["id"].to_numpy()
-    units[:, ids] = groups["neg"].to_numpy(), groups["pos"].to_numpy()
-    of_rare = np.array([book.neg, book.pos]) - units.sum(axis=1)
-    units[:, column.other] += of_rare
+    for name, of_id in of_ids.items():
+        of_id[ids] = groups[name].to_numpy()
+    n_rare = book.neg + book.pos - int(of_ids["neg"].sum() + of_ids["pos"].sum())
+    for name, of_id in of_ids.items():
+        of_id[column.other] += book.of_all[name] - of_id.sum()
     counts = np.zeros(column.size, np.int64)
     counts[ids] = groups["n_values"].to_numpy()
     examples: list[list[Any]] = [[] for _ in range(column.size)]
     for id, of_id in zip(ids, groups["examples"].to_pylist(), strict=True):
         examples[id] = of_id
     is_by_rate = book.settings["method"] not in BY_VALUE
-    places, segments = _segments(column, is_by_rate, units / upr, counts, examples, n_segments)
+    places, segments = _segments(column, is_by_rate, ByLabel.of(of_ids, book), counts, examples, n_segments)
     values = frequent["value"].to_pylist()
     of_values, units_of_values = frequent["id"].to_numpy(), frequent["units"].to_numpy()
-    n_units, n_rare = book.neg + book.pos, int(of_rare.sum())
+    n_units = book.neg + book.pos
     return Contents(
         segments=segments,
         other=int(places[column.other]),
@@ -128,14 +130,14 @@ def _contents(engine: Engine, book: Codebook, name: str, n_segments: int, n_valu
 def _segments(
     column: BookColumn,
     is_by_rate: bool,
-    rows: Floats,
+    rows: ByLabel,
     n_values: NDArray[np.int64],
     examples: list[list[Any]],
     most: int,
 ) -> tuple[NDArray[np.int64], Json]:
     """Return the segment of each id, and the contents of each segment, by rising rate."""
     by_rate = np.argsort(column.rates, kind="stable")
-    rows_of_id = rows.sum(axis=0)
+    rows_of_id = rows.rows
     of_ids = rows_of_id[by_rate]
     if column.size > most:
         middles = (np.cumsum(of_ids) - of_ids / 2) / max(of_ids.sum(), 1)
@@ -150,8 +152,8 @@ def _segments(
     shared, has_intervals = set(column.shared), is_by_rate and column.borders
     intervals = {id: borders[i : i + 2] for i, id in enumerate(column.shared)} if has_intervals else {}
     rates = np.asarray(column.rates)[by_rate]
-    sums = np.array([np.bincount(of_segment, side, starts.size) for side in rows[:, by_rate]])
-    low, high = interval(sums[1], sums.sum(axis=0))
+    segments = rows.grouped(places, starts.size)
+    low, high = segments.interval
     found: dict[str, list[Any]] = {
         name: [] for name in ("id", "last", "n_ids", "role", "from", "to", "examples")
     }
@@ -169,12 +171,12 @@ def _segments(
         most_rows = ids[np.argsort(-rows_of_id[ids], kind="stable")]
         members = (value for id in most_rows[:_N_EXAMPLES] for value in examples[id])
         found["examples"].append([shown(value, _EXAMPLE_CHARACTERS) for value in islice(members, _N_EXAMPLES)])
-    n_rows = sums.sum(axis=0)
+    n_rows = segments.rows
     weighted = np.bincount(of_segment, rates * of_ids, starts.size)
     return places, found | {
         "rows": n_rows.tolist(),
         "rate": np.where(n_rows > 0, weighted / np.maximum(n_rows, 1e-300), rates[starts]).tolist(),
-        "observed": [None if not n else float(pos / n) for pos, n in zip(sums[1], n_rows, strict=True)],
+        "observed": [rate if n else None for rate, n in zip(segments.rates.tolist(), n_rows, strict=True)],
         "low": low.tolist(),
         "high": high.tolist(),
         "n_values": np.bincount(of_segment, n_values[by_rate], starts.size).astype(int).tolist(),

@@ -21,14 +21,14 @@ import vocabfold
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.settings import OPTIONS, default_of
-from vocabfold.counts.units import shown_rows
 from vocabfold.errors import flag, printable
+from vocabfold.evaluation.chance import ByLabel
 from vocabfold.evaluation.comparison import Comparison
-from vocabfold.evaluation.held_out import interval
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation
 from vocabfold.evaluation.sweep import Step
 from vocabfold.folding.printing import shown_gap
 from vocabfold.report.contents import Contents, contents, shown
+from vocabfold.support.checks import shown_rows
 
 _ALIKE = 0.01  # of the best: a smaller difference does not matter
 _PLATEAU = 0.9  # of the best: from here on, differences between neighbouring budgets are chance
@@ -85,12 +85,12 @@ def _gap(result: Any) -> float | None:
 
 def _about(book: Codebook, held_out: Evaluation | None) -> Json:
     base = book.pos / (book.neg + book.pos)
-    names = ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "n_rows", "digest")
+    names = ("n_values", "n_rare", "n_dedicated", "n_rates", "size", "budget", "rows", "rows_known", "digest")
     return {name: getattr(book, name) for name in names} | {
         "label": shown(book.label),
         "positive": shown(book.positive),
         "rate": base,
-        "entropy": -(base * math.log(base) + (1 - base) * math.log1p(-base)),
+        "entropy": book.entropy,
         "n_columns": len(book),
         "saved": None if book.saved is None else shown(book.saved),
         "information": book.information,
@@ -122,7 +122,7 @@ def _commands(book: Codebook) -> Json:
     features = shlex.quote(names.getvalue())
     of_rows = f"--label {shlex.quote(book.label)}"
     of_rows += "" if book.positive in _POSITIVE else f" --positive {shlex.quote(book.positive)}"
-    of_rows += " --weight COLUMN" if book.units_per_row > 1 or len(book.sums) > 2 else ""
+    of_rows += " --weight COLUMN" if book.units_per_row > 1 or book.has_weights else ""
     of_rows += f" --features {features if len(features) <= _MOST_OF_COMMAND else 'COLUMNS'}"
     return {
         "label": printable(f"--label {shlex.quote(book.label)}"),
@@ -253,12 +253,12 @@ def _trust(held_out: Evaluation) -> Json:
         for name, column in held_out.items()
     ]
     warnings = list(held_out.warnings)
-    if (held_out.n_rows or held_out.rows) < _FEW_ROWS:
+    if held_out.rows_known < _FEW_ROWS:
         rows = shown_rows(held_out.rows, held_out.n_rows, "held-out row")
         warnings.append(f"{rows} cannot show whether the codebook generalises. Give some thousands.")
     return {
         "rows": held_out.rows,
-        "n_rows": held_out.n_rows,
+        "rows_known": held_out.rows_known,
         "rate": held_out.rate,
         "rate_at_fit": held_out.rate_at_fit,
         "is_fitted": held_out.is_fitted,
@@ -274,29 +274,32 @@ def _trust(held_out: Evaluation) -> Json:
 
 def _calibration(columns: Sequence[ColumnEvaluation]) -> Json:
     """Bin ids by rate: return the rate of each bin at fit, and in the new rows with its 95 % interval."""
-    rates, rows, pos = (np.concatenate(parts) for parts in zip(*map(_of_ids, columns), strict=True))
+    rates, of_ids = _of_ids(columns)
     by_rate = np.argsort(rates, kind="stable")
-    rates, rows, pos = rates[by_rate], rows[by_rate], pos[by_rate]
+    rows = of_ids.rows[by_rate]
     middles = (np.cumsum(rows) - rows / 2) / rows.sum()
-    bins = np.unique(np.floor(middles * _MOST_BINS), return_inverse=True)[1]
-    n, positive, expected = (np.bincount(bins, part) for part in (rows, pos, rates * rows))
+    bins = np.empty(rates.size, np.int64)
+    bins[by_rate] = np.unique(np.floor(middles * _MOST_BINS), return_inverse=True)[1]
+    found = of_ids.grouped(bins, int(bins.max()) + 1)
+    expected = np.bincount(bins, rates * of_ids.rows)
     # With several columns, each row is counted once in every one of them, but is only one observation.
-    low, high = interval(positive / len(columns), n / len(columns))
+    low, high = ByLabel(found.weight / len(columns), found.once / len(columns)).interval
     return {
-        "rate_at_fit": (expected / n).tolist(),
-        "rate": (positive / n).tolist(),
+        "rate_at_fit": (expected / found.rows).tolist(),
+        "rate": found.rates.tolist(),
         "low": low.tolist(),
         "high": high.tolist(),
-        "rows": n.tolist(),
+        "rows": found.rows.tolist(),
         "n_ids": np.bincount(bins).tolist(),
     }
 
 
-def _of_ids(column: ColumnEvaluation) -> tuple[NDArray[np.float64], ...]:
-    """Return the rate at fit, the new rows, and the positive ones, of each id with new rows."""
-    rates, rows, rate = (column.ids[name].to_numpy() for name in ("rate_at_fit", "rows", "rate"))
-    there = rows > 0
-    return rates[there], rows[there], (rows * rate)[there]
+def _of_ids(columns: Sequence[ColumnEvaluation]) -> tuple[NDArray[np.float64], ByLabel]:
+    """Return the rate at fit of each id with new rows, and these rows."""
+    names = ("rate_at_fit", "rows", "rate", "neg_rows", "pos_rows")
+    ids = np.array([np.concatenate([column.ids[name].to_numpy() for column in columns]) for name in names])
+    rates, rows, rate, *once = ids[:, ids[1] > 0]
+    return rates, ByLabel(np.array([rows * (1 - rate), rows * rate]), np.array(once))
 
 
 def _comparison(book: Codebook, found: Comparison) -> Json:

@@ -36,6 +36,13 @@ def number(count: float, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def shown_rows(rows: float, n_rows: int | None, noun: str = "row") -> str:
+    """Return rows in words: by weight, too, if they had weights."""
+    if n_rows is None or n_rows == rows:
+        return number(rows, noun)
+    return f"{number(n_rows, noun)} ({round(rows, 1):,} by weight)"
+
+
 def at_least(name: str, given: Any, least: int, why: str = "") -> int:
     """Return a whole number with a lower limit."""
     if isinstance(given, bool) or not isinstance(given, numbers.Integral):

@@ -257,8 +257,8 @@ def test_a_few_heavy_rows_are_few_rows():
 
 
 @pytest.mark.parametrize("scale", [1, 0.5, 1 / 4000])
-def test_light_rows_are_not_pooled(scale):
-    """If they were, and weights depend on the label, being pooled would tell it."""
+def test_light_rows_make_no_value_rare(scale):
+    """If they were, and weights depend on the label, being rare would tell it."""
     compressor = VocabularyCompressor(60)
     compressor.fit_transform(X, Y, sample_weight=np.where(Y, 1.7, 0.7) * scale)
     assert compressor.codebook_.n_rare == 0

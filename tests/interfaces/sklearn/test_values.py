@@ -74,7 +74,7 @@ def test_every_container_gives_the_same_ids(kind, name, container):
     np.testing.assert_array_equal(ids, ids_of_objects(kind))
     assert next(iter(compressor.codebook_.columns.values())).kind == kind
     with pytest.warns(UserWarning, match=SAME_ROWS):
-        np.testing.assert_array_equal(compressor.transform(container), ids)  # all values are private
+        np.testing.assert_array_equal(compressor.transform(container), ids)  # all values have dedicated ids
     column = [None if pd.isna(value) else value for value in compressor.inverse_transform(ids)[:, 0]]
     assert column == VALUES[kind] * 6
 

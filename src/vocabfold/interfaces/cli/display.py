@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook, grouped
 from vocabfold.counts.counts import Counts
-from vocabfold.counts.units import shown_rows
 from vocabfold.errors import InputError, printable
 from vocabfold.fitting.advice import cannot_be_spent
 from vocabfold.folding.printing import share_kept, shown_gap
 from vocabfold.io.engines.kinds import KINDS, from_text
-from vocabfold.support.checks import number
+from vocabfold.support.checks import number, shown_rows
 from vocabfold.support.wording import aligned
 
 if TYPE_CHECKING:  # printing alone does not load these steps
