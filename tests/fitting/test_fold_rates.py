@@ -4,6 +4,7 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -162,3 +163,24 @@ def test_other_budgets_of_a_report_say_it_no_more(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         book.report(tmp_path / "page.html", counts=counts)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_folds_that_share_out_the_labels_of_each_value_evenly_warn(weight):
+    """Then the rates of the other folds tell the label of a row as its own would."""
+    rng = np.random.default_rng(1)
+    rates = 1 / (1 + np.exp(1 - 0.6 * rng.normal(size=150)))
+
+    def made():
+        values = rng.integers(0, 150, 3000)
+        labels = (rng.random(3000) < rates[values]).astype(int)
+        return pd.DataFrame({"a": np.char.add("v", values.astype(str)), "y": labels, "w": 3 - 2 * labels})
+
+    rows, new = made(), made()
+    in_turns = rows.sort_values(["a", "y"]).assign(fold=np.arange(3000) % 5)
+    said = r"^the folds share out the labels of each value of column .a. more evenly than by chance\. .* own labels\."
+    with pytest.warns(vf.VocabfoldWarning, match=said):
+        book, _ = vf.fit_transform(in_turns, "y", 60, features=["a"], fold_column="fold", weight=weight)
+    assert book.gain > 1.5 * book.evaluate(new, weight=weight).gain
+    for seed in range(5):
+        vf.fit_transform(in_turns, "y", 60, features=["a"], fold_seed=seed, weight=weight)

@@ -128,10 +128,13 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
         is_misled = False
         if counts.folds:
             of_folds: dict[str, fold_rates.Sums] = {}
+            even: list[str] = []
             for name, by_fold in store.by_fold(engine):
                 columns[name] = with_gain(counts, columns[name], by_fold)
                 of_folds = of_folds or fold_rates.sums_of(counts, by_fold)  # all columns add up to the same
-            is_misled = fold_rates.check(counts, columns, of_folds)
+                if len(columns[name].shared) > 1 and fold_rates.is_even(counts, by_fold):
+                    even.append(name)
+            is_misled = fold_rates.check(counts, columns, of_folds, even)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}
     dedicated_from = whole(ids.least) if ids.has_dedicated else None

@@ -4,6 +4,9 @@ The id of a training row comes from the other folds. If its own fold has more po
 rate is too low for it, and so are the rates of all values there: ids of training rows tell their own labels,
 inverted. Rows sorted by label and folds by position do that.
 
+Nor may folds share the labels of each value out evenly, as those by position do in turns among rows sorted by
+value and label: the rate in the other folds is then that of all rows, and tells the label of each as well.
+
 Label rates also differ between months and between groups of users, by more than chance if there are many rows.
 Such folds are fine as long as the rate of the other folds costs little (on flights by month, 0.3 % of the
 entropy of the label).
@@ -11,7 +14,7 @@ entropy of the label).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -28,22 +31,51 @@ _CHANCE = 1e-6  # probability
 _LITTLE = 0.01  # of the entropy of the label
 _LEAST_EXPECTED = 5  # rows of the rarer label, so that the statistic has the distribution of chi-square
 _ERRORS = 5  # standard errors, about as unlikely
+_HALF = 0.5  # of the spread by chance
 
 Sums = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def check(counts: Counts, columns: Mapping[str, BookColumn], sums: Mapping[str, Sums]) -> bool:
-    """Warn if the folds depend on the label, and tell whether they do, given the sums of each fold."""
+def check(
+    counts: Counts, columns: Mapping[str, BookColumn], sums: Mapping[str, Sums], even: Sequence[str]
+) -> bool:
+    """Warn if the folds depend on the label, and tell whether they do, given the sums of each fold.
+
+    `even` are the columns that `is_even` tells of, and whose ids depend on the fold.
+    """
     cost = cost_of(sums, counts)
-    said = _of_rates(sums, counts, cost) or _of_gains(sums, counts, cost, columns)
+    said, told = _of_rates(sums, counts, cost) or _of_gains(sums, counts, cost, columns), "labels, inverted"
+    if even and not said:
+        said = f"the folds share out the labels of each value of column {even[0]!r} more evenly than by chance."
+        told = "labels"
     if said:
         notes.warn(
-            f"{said} The ids of training rows come from the other folds, so they tell their own labels, "
-            f"inverted. Assign rows to folds without regard to their label: with {argument('folds', 5)}, in "
-            "scikit-learn with cv=5, on Spark by a hash of an id.",
+            f"{said} The ids of training rows come from the other folds, so they tell their own {told}. Assign "
+            f"rows to folds without regard to their label: with {argument('folds', 5)}, in scikit-learn with "
+            "cv=5, on Spark by a hash of an id."
         )
     return bool(said)
+
+
+def is_even(counts: Counts, by_fold: pa.Table) -> bool:
+    """Tell whether the labels of the values of a column are spread over the folds more evenly than by chance.
+
+    Given how many rows a value has in a fold, by chance the positive ones there have the hypergeometric
+    distribution. The squares of their distances to the mean are summed over all values and folds.
+    """
+    (neg, pos), units = counts.row_sums
+    is_known = np.asarray(by_fold[f"all_{neg}"].is_valid())  # rare values are in no codebook
+    here = [by_fold[side].to_numpy()[is_known] / units for side in (neg, pos)]
+    whole = [by_fold[f"all_{side}"].to_numpy()[is_known] / units for side in (neg, pos)]
+    n_values, rows, all_rows = by_fold["n"].to_numpy()[is_known], sum(here), sum(whole)
+    rate = whole[1] / all_rows
+    variances = rows * rate * (1 - rate) * (all_rows - rows) / np.maximum(all_rows - 1, 1)
+    squares = float(n_values @ (here[1] - rows * rate) ** 2)
+    expected = float(n_values @ variances)
+    # Of a normal distance, twice this would do for the spread; few rows vary more, and folds go together.
+    error = float(n_values @ (variances + 4 * variances**2)) ** 0.5
+    return squares < _HALF * expected and squares < expected - _ERRORS * error
 
 
 def sums_of(counts: Counts, by_fold: pa.Table) -> dict[str, Sums]:
