@@ -4,8 +4,8 @@ Nothing is kept of the order itself. An order does no harm if it has as many row
 as were counted: the counts are then its own, too. To compare them all at once, each value has a mark in each
 fold, a number that looks random. The marks of all rows of a label are summed up while the rows are encoded; the
 counts tell what the sum must be. A value whose id is the same in all folds needs no mark, and all rare values
-share one. One column is compared, that with the most values of those whose ids depend on the fold: two rows that
-change places rarely have the same value there.
+share one. One column is compared, that with the most values of those whose ids depend on the fold: two rows
+that change places rarely have the same value there.
 """
 
 from __future__ import annotations
