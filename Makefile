@@ -14,13 +14,13 @@ PROCESSES = --numprocesses auto --maxprocesses 4 --dist worksteal
 # Few of the examples of each law.
 FEW = --hypothesis-profile few
 # What tries loops that are compiled, in the interpreter.
-KERNELS = tests/folding tests/laws tests/codebook tests/common/test_kernels.py
+KERNELS = tests/folding tests/laws tests/codebook tests/encoding/test_order.py tests/common/test_kernels.py
 
 # What `make figures` runs: each leaves marks in build/figures until all are done. DATA=FOLDER has the real tables of
 # benchmarks/leakage/data.py, CRITEO=FILE is the challenge's train.txt: without them, generated rows take their place,
 # and what needs real ones is left out.
 FIGURES = fig-mi-train fig-logloss peers growth scale speed estimator codebook-5m codebook-37m transform-5m \
-	transform-37m spark page $(if $(DATA),methods leakage order unseen)
+	transform-37m spark page identified $(if $(DATA),methods leakage order unseen)
 # What `make harden` runs: scripts in harden/checks/, whose logs and rows are kept in harden/runs/.
 HARDEN = answers leaks overflow crash artefacts memory determinism concurrency hostile fuzz long_run covered mutants supply
 DATA_OPTION = $(if $(DATA),--data $(DATA))
@@ -61,6 +61,7 @@ bench: $(BENCH_VENV)/.bench ## small benchmarks, some minutes
 	$(BENCH).leakage.run --small
 	$(BENCH).leakage.order --small
 	$(BENCH).leakage.unseen --small
+	$(BENCH).leakage.identified --small
 	$(BENCH).spark.run --small
 	$(BENCH).figures.fig_mi_train --small
 	$(BENCH).figures.fig_logloss --small
@@ -139,6 +140,7 @@ $(eval $(call BENCHMARK,methods,methods.run $(DATA_OPTION),methods.report))
 $(eval $(call BENCHMARK,leakage,leakage.run $(DATA_OPTION),leakage.report))
 $(eval $(call BENCHMARK,order,leakage.order $(DATA_OPTION),leakage.order_report))
 $(eval $(call BENCHMARK,unseen,leakage.unseen $(DATA_OPTION),leakage.unseen_report))
+$(eval $(call BENCHMARK,identified,leakage.identified,leakage.identified --report))
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

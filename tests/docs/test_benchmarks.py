@@ -100,6 +100,11 @@ def test_the_small_benchmark_of_orders_runs():
     assert sum("seeds=2 order=vocabfold" in line for line in lines) == 6
 
 
+def test_the_small_benchmark_of_identified_values_runs():
+    out = run("-m", "benchmarks.leakage.identified", "--small")
+    assert out.count("ids=product out of fold, too") == 3
+
+
 def test_the_small_benchmark_of_unseen_values_runs():
     out = run("-m", "benchmarks.leakage.unseen", "--small")
     assert out.count("seeds=1 model=LightGBM unseen=own") == 2

@@ -47,6 +47,15 @@ def test_the_page_on_new_rows_shows_what_an_id_for_unseen_values_is_worth(monkey
     assert tables.shown("unseen", text) == report.losses(tables.read_csv(newest / "raw.csv")).strip()
 
 
+def test_the_page_on_new_rows_shows_what_ids_are_worth_beside_columns_that_identify_the_value(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    report, tables = (import_module(name) for name in ("benchmarks.leakage.identified", "tools.tables"))
+    text = report.PAGE.read_text(encoding="utf-8")
+    newest = tables.newest("identified")
+    assert f"benchmarks/runs/{newest.name}/README.md" in text
+    assert tables.shown("identified", text) == report.losses(tables.read_csv(newest / "raw.csv")).strip()
+
+
 def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     report, tables = (import_module(name) for name in ("benchmarks.spark.report", "tools.tables"))

@@ -83,6 +83,22 @@ def test_a_single_pair_that_changes_places_is_refused(options):
     assert book.transform(swapped(table, i, same_fold), counts=counts).num_rows == 4000
 
 
+def test_rare_values_that_change_places_with_others_are_refused():
+    table = clicks(n_sites=60)
+    counts = vf.count(table, "click", FEATURES, folds=5)
+    book = vf.fit(counts, 40, **KEPT)
+    site = book.columns["site"]
+    assert site.n_rare
+    assert site.other in site.shared
+    assert book.transform(table, counts=counts).num_rows == 3000
+    known, folds = set(book["site"]["value"].to_pylist()), assigned(np.arange(3000), 5, 0)
+    is_rare = [name not in known for name in table["site"].to_pylist()]
+    i = next(i for i in range(ENDS, 3000) if is_rare[i])
+    j = next(j for j in range(ENDS, 3000 - ENDS) if not is_rare[j] and folds[i] != folds[j])
+    with pytest.raises(vf.InputError, match=REFUSED):
+        book.transform(swapped(table, i, j), counts=counts)
+
+
 def test_rows_with_equal_values_are_told_apart_by_their_labels():
     """A query that sorts by value alone returns equal values in any order."""
     table = clicks(4000, n_sites=60).select(["site", "click"])
@@ -153,6 +169,48 @@ def test_columns_that_take_turns_are_checked_too(tmp_path, monkeypatch):
     assert not (tmp_path / "other.parquet").exists()
 
 
+def test_several_files_appear_together_or_not_at_all(tmp_path):
+    """Whichever of them is not in its order: what an earlier run has written stays as it is."""
+    table = clicks(n_sites=60)
+    data, out = [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out"
+
+    def write(table):
+        for i, path in enumerate(data):
+            pq.write_table(table.slice(i * 1000, 1000 + i * 1000), path)
+
+    write(table)
+    counts = vf.count(data, "click", FEATURES, folds=5)
+    encoded(counts, data, out=f"{out}/", **KEPT)
+    before = {path: path.read_bytes() for path in out.iterdir()}
+    assert len(before) == 2
+    for half in (0, 1000):
+        order = np.arange(3000)
+        order[half + 300 : half + 400] = order[half + 300 : half + 400][::-1]
+        write(table.take(order))
+        with pytest.raises(vf.InputError, match=REFUSED):
+            encoded(counts, data, out=f"{out}/", **KEPT)
+        assert {path: path.read_bytes() for path in out.iterdir()} == before
+        with pytest.raises(vf.InputError, match=REFUSED):
+            encoded(counts, data, out=f"{tmp_path}/new/", **KEPT)
+        assert not (tmp_path / "new").exists()
+    write(table)
+    encoded(counts, data, out=f"{out}/", **KEPT)
+    assert {path: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_text_file_with_fewer_rows_is_refused(tmp_path):
+    """It passes for the one that was counted, as it has its size and its ends."""
+    lines = [f"s{i % 7},{i % 2}" for i in range(1000)]
+    path, size = tmp_path / "rows.csv", 0
+    for rows in (lines, [*lines[:500], "long-" + lines[501], *lines[502:]]):
+        path.write_text("\n".join(["site,click", *rows, ""]))
+        if rows is lines:
+            counts, size = vf.count(path, "click", folds=5), path.stat().st_size
+    assert path.stat().st_size == size
+    with pytest.raises(vf.InputError, match=rf"{REFUSED}: it has 999 rows, but 1,000 were counted\. Rows"):
+        encoded(counts, path, 4, tmp_path / "out.parquet", **KEPT)
+
+
 def without_labels(table, step):
     click = [None if i % step == 0 else c for i, c in enumerate(table["click"].to_pylist())]
     return table.set_column(2, "click", pa.array(click))
@@ -178,6 +236,25 @@ def test_rows_that_counting_left_out_are_no_proof():
     encoded(counts, whole)
     with pytest.raises(vf.InputError, match=REFUSED):
         encoded(counts, swapped(whole, 1401, 1602), **KEPT)
+
+
+@pytest.mark.parametrize("left_out", ["weight", "label"])
+def test_many_rows_that_counting_left_out_are_no_reason_to_warn(left_out):
+    """A third of the rows has values that were not counted in their fold: the others are those that were."""
+    rng = np.random.default_rng(0)
+    n, is_out = 6000, np.arange(6000) % 3 == 0
+    click = pa.array(rng.integers(0, 2, n), mask=is_out if left_out == "label" else None)
+    columns = {"user": rng.integers(0, 3000, n).astype(str), "click": click, "part": np.arange(n) % 5}
+    options = {"drop_null_labels": True}
+    if left_out == "weight":
+        columns["w"], options = np.where(is_out, 0.0, 1.0), {"weight": "w"}
+    table = pa.table(columns)
+    for of_folds in ({"folds": 5}, {"fold_column": "part"}):
+        counts = vf.count(table, "click", ["user"], **options, **of_folds)
+        for rows in (table, table.drop_columns("click")):
+            assert encoded(counts, rows).num_rows == n  # warnings are errors
+        added = (counts + counts).compacted()
+        assert encoded(added, table).num_rows == n
 
 
 def test_each_day_is_checked_as_long_as_its_counts_are_apart(tmp_path):
@@ -246,7 +323,7 @@ ROWS = st.lists(
     st.booleans(),
     st.sampled_from([1, 4]),
 )
-def test_an_order_passes_just_if_its_counts_are_those_that_were_counted(
+def test_an_order_passes_if_its_counts_are_those_that_were_counted_and_is_refused_otherwise(
     rows, moved, folds, has_label, min_count
 ):
     rows[:2] = [(*rows[0][:2], 0), (*rows[1][:2], 1)]
@@ -264,20 +341,23 @@ def test_an_order_passes_just_if_its_counts_are_those_that_were_counted(
             if values.get(rows[i][at], "rare") != "dedicated"
         )
 
-    is_same = True
+    is_same, is_refused, most = True, False, 0
     for at, name in enumerate(book.features):
-        shared = book.columns[name].shared
+        shared, n_values = book.columns[name].shared, book.columns[name].n_values + book.columns[name].n_rare
         if len(shared) < 2:
             continue  # one id, which is the same in all folds
         values = {
             row["value"]: repr(row["value"]) if row["id"] in shared else "dedicated"
             for row in book[name].to_pylist()
         }
-        is_same &= counted(range(len(rows)), at, values) == counted(order, at, values)
+        is_alike = counted(range(len(rows)), at, values) == counted(order, at, values)
+        is_same &= is_alike
+        if n_values > most:  # the column that is looked at
+            most, is_refused = n_values, not is_alike
     given_again = table.take(order) if has_label else table.take(order).drop_columns("click")
     if is_same:
         assert book.transform(given_again, counts=counts).num_rows == len(rows)
-    else:
+    elif is_refused:
         with pytest.raises(vf.InputError, match=REFUSED):
             book.transform(given_again, counts=counts)
 
@@ -288,6 +368,9 @@ def test_labels_are_known_however_they_are_spelled():
         ([0.0, 1.0, float("nan")], "1"),
         ([False, True, None], "1"),
         (["no", "yes", None], "yes"),
+        ([-1, 1, None], "1"),
+        ([2, 7, None], "7"),
+        ([b"no", b"1", None], "b'1'"),
     ):
         column = pa.chunked_array([pa.array(values), pa.array(values[::-1])])
         for given_column in (column, column.dictionary_encode(), column.combine_chunks()):

@@ -106,13 +106,16 @@ class Counts(Totals):
     @property
     def engine(self) -> str:
         """The engine that reads them: Spark, if any part of them is on a cluster."""
-        return DUCKDB if all(part.session is None for part in self.parts) else SPARK
+        return _engine_of(self.parts)
 
     @cached_property
     def table(self) -> Table:
         """All parts together, where they live."""
-        table = _TABLES[self.engine]
-        return table(self.parts, self.kinds, self.units_per_row, self.sums, self.folds, self.memory_limit)
+        return self._table(self.parts)
+
+    def _table(self, parts: tuple[Part, ...]) -> Table:
+        table = _TABLES[_engine_of(parts)]
+        return table(parts, self.kinds, self.units_per_row, self.sums, self.folds, self.memory_limit)
 
     @property
     def n_values(self) -> dict[str, int]:
@@ -204,11 +207,11 @@ class Counts(Totals):
         part = LocalPart(tables, self.kinds, self.units_per_row, self.sums, is_by_fold=self.folds > 0)
         return replace(self, parts=(part,), readings=self.readings if len(self.parts) == 1 else (None,))
 
-    def reading(self, fingerprints: tuple[str, ...]) -> Counts | None:
-        """Return the counts of one reading alone, if they are apart, and rows are told from weights."""
+    def table_of(self, fingerprints: tuple[str, ...]) -> Table | None:
+        """Return the counts of one reading, if they are apart, and rows are told from weights."""
         if self.neg_rows is None or self.readings.count(fingerprints) != 1:
             return None
-        return replace(self, parts=(self.parts[self.readings.index(fingerprints)],), readings=(fingerprints,))
+        return self._table((self.parts[self.readings.index(fingerprints)],))
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool = False, is_sorted: bool = False) -> str:
         """Return the query for the counts of a column: value, (fold,) and the sums."""
@@ -256,6 +259,10 @@ class Counts(Totals):
                 f"feature {different[0]!r} was counted on one side only; both must have the same features."
             )
         return self.features
+
+
+def _engine_of(parts: tuple[Part, ...]) -> str:
+    return DUCKDB if all(part.session is None for part in parts) else SPARK
 
 
 def _added(mine: int | None, theirs: int | None) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,17 +11,32 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
+from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.index import Index
+from vocabfold.codebook.matching import check_same
 from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
-from vocabfold.counts.counts import Counts, not_counts
+from vocabfold.counts.counts import Counts
+from vocabfold.counts.table import Table
 from vocabfold.counts.target import assigned
-from vocabfold.encoding.order import InFolds, Labels, Sums, labels_of, mark, marked
+from vocabfold.encoding.order import Labels, Sums, labels_of, mark, marked
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.support.kernels import kernel
 
 Ids = NDArray[np.int32]
 Units = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowFolds:
+    """The fold of each row, and its label, if the order of the rows is to be checked."""
+
+    folds: Ids
+    labels: Labels = field(default_factory=lambda: np.empty(0, np.int8))
+
+    def part(self, start: int, n_rows: int) -> RowFolds:
+        """Return those of some of the rows."""
+        return RowFolds(self.folds[start : start + n_rows], self.labels[start : start + n_rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +65,10 @@ class FoldedIndex:
         """Return the place of each value, or -1."""
         return self.places.find(values)
 
-    def resolve(self, places: Ids, rows: InFolds) -> tuple[Ids, int, Sums]:
-        """Return the id of each place in a fold, or -1, how many rows were not counted there, and sums."""
+    def resolve(self, places: Ids, rows: RowFolds) -> tuple[Ids, int, Sums]:
+        """Return ids, -1 of unknown values; how many rows were not counted in their fold; and sums of rows."""
         labels = rows.labels if self.counted is not None else rows.labels[:0]
-        ids, n_uncounted, marks = _resolve(
-            places, rows.folds, labels, self.ids, self.starts, self.folds, self.ids_in_fold
-        )
-        return ids, n_uncounted, np.array([rows.n_rows, marks])
+        return _resolve(places, rows.folds, labels, self.ids, self.starts, self.folds, self.ids_in_fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +78,7 @@ class FoldedStore:
     book: Codebook
     counts: Counts
     memory_limit: int | None
-    reading: Counts | None = None  # the counts of the rows that are given, if these can be checked
+    reading: Table | None = None  # the counts of the rows that are given, if these can be checked
 
     def load(self, names: Iterable[str]) -> dict[str, FoldedIndex]:
         """Return the values of columns and their ids in memory."""
@@ -77,12 +89,11 @@ class FoldedStore:
             return {name: self._index(engine, name) for name in names}
 
     def _index(self, engine: Engine, name: str) -> FoldedIndex:
-        column = self.book.columns[name]
+        column, sides = self.book.columns[name], self.counts.sums
         book, by_fold = self.book.store.sql(engine, name), self.counts.sql(engine, name, by_fold=True)
         shared = engine.table(pa.table({"id": pa.array(column.shared, pa.int32())}))
-        names = self.counts.sums
-        sums = ", ".join(["count(*) AS n_folds", *(f"sum({side})::BIGINT AS {side}" for side in names)])
-        is_same = " AND ".join(f"b.{side} = f.{side}" for side in names)
+        sums = ", ".join(["count(*) AS n_folds", *(f"sum({side})::BIGINT AS {side}" for side in sides)])
+        is_same = " AND ".join(f"b.{side} = f.{side}" for side in sides)
         found = engine.run(
             "SELECT b.value, b.id, CASE WHEN t.id IS NULL THEN 0 ELSE f.n_folds END AS n_folds, "
             f"{is_same} AS is_same FROM ({book}) b JOIN (SELECT value, {sums} FROM "
@@ -91,53 +102,61 @@ class FoldedStore:
         )
         if found.num_rows < column.n_values or not np.asarray(found["is_same"]).all():
             raise other_counts()
-        elsewhere = ", ".join(f"b.{side} - f.{side} AS {side}" for side in names)
-        by_fold, rows = self._with_rows(engine, name, by_fold)
+        by_fold, own = self._with_own(engine, name, by_fold)
+        elsewhere = [f"b.{side} - f.{side} AS {side}" for side in sides]
         rest = (
-            f"SELECT {', '.join(['f.fold', elsewhere, *rows])} FROM ({by_fold}) f JOIN ({book}) b "
+            f"SELECT {', '.join(['f.fold', *elsewhere, *own])} FROM ({by_fold}) f JOIN ({book}) b "
             f"ON f.value IS NOT DISTINCT FROM b.value JOIN {shared} USING (id) "
             "ORDER BY f.value NULLS FIRST, f.fold"
         )
         folds, ids_in_fold = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        n_slots, marks = 0, [0] * len(rows)
+        n_slots, marks = 0, np.zeros(len(own), np.int64)
         for batch in engine.stream(rest):
             folds.append(batch["fold"].to_numpy())
-            ids_in_fold.append(ids_by_rate(column, {side: batch[side].to_numpy() for side in names}, self.book))
-            marks = [sum + marked(n_slots, batch[row].to_numpy()) for sum, row in zip(marks, rows, strict=True)]
+            ids_in_fold.append(ids_by_rate(column, {side: batch[side].to_numpy() for side in sides}, self.book))
+            marks += np.fromiter((marked(n_slots, batch[side].to_numpy()) for side in own), np.int64)
             n_slots += batch.num_rows
-        rare = {side: np.zeros(self.counts.folds, np.int64) for side in names}
-        if column.n_rare:
-            sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in (*names, *rows))
-            of_rare = engine.run(
-                f"SELECT fold, {sums} FROM ({by_fold}) f ANTI JOIN ({book}) b "
-                "ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
-            )
-            for side, units in rare.items():
-                units[of_rare["fold"].to_numpy()] = of_rare[side].to_numpy()
-            for i, row in enumerate(rows):
-                in_fold = np.zeros(self.counts.folds, np.int64)
-                in_fold[of_rare["fold"].to_numpy()] = of_rare[row].to_numpy()
-                marks[i] += marked(n_slots, in_fold)
+        rare = self._rare(engine, column, book, by_fold, [*sides, *own])
+        marks += np.fromiter((marked(n_slots, rare[side]) for side in own), np.int64)
         return FoldedIndex(
             Index(found["value"], np.arange(found.num_rows, dtype=np.int32)),
             np.ascontiguousarray(found["id"].to_numpy()),
             np.append(0, np.cumsum(found["n_folds"].to_numpy())),
             np.concatenate(folds),
             np.concatenate(ids_in_fold),
-            others(column, rare, self.book),
-            np.array([self._n_rows, marks], np.int64) if rows else None,
+            others(column, {side: rare[side] for side in sides}, self.book),
+            np.array([self._n_rows(engine, name), marks]) if own else None,
         )
 
-    def _with_rows(self, engine: Engine, name: str, by_fold: str) -> tuple[str, tuple[str, ...]]:
-        """Return the query for counts by fold beside those of the rows given, and the names of these."""
+    def _rare(
+        self, engine: Engine, column: BookColumn, book: str, by_fold: str, sides: Sequence[str]
+    ) -> dict[str, Units]:
+        """Return the sums of all rare values of a column in each fold."""
+        rare = {side: np.zeros(self.counts.folds, np.int64) for side in sides}
+        if column.n_rare:
+            sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in sides)
+            found = engine.run(
+                f"SELECT fold, {sums} FROM ({by_fold}) f ANTI JOIN ({book}) b "
+                "ON f.value IS NOT DISTINCT FROM b.value GROUP BY fold"
+            )
+            for side, in_folds in rare.items():
+                in_folds[found["fold"].to_numpy()] = found[side].to_numpy()
+        return rare
+
+    def _with_own(self, engine: Engine, name: str, by_fold: str) -> tuple[str, list[str]]:
+        """Return the query for counts by fold, beside those of the rows given alone, and the names of these."""
         if self.reading is None or name != self._checked:
-            return by_fold, ()
-        own = ", ".join(f"coalesce(o.{side}, 0) AS own_{side}" for side in self._sides)
-        alone = self.reading.sql(engine, name, by_fold=True)
-        joined = f"LEFT JOIN ({alone}) o ON f.value IS NOT DISTINCT FROM o.value AND f.fold = o.fold"
+            return by_fold, []
+        own = [f"own_{side}" for side in self._sides]
         if len(self.counts.parts) == 1:
-            own, joined = own.replace("o.", "f."), ""
-        return f"SELECT f.*, {own} FROM ({by_fold}) f {joined}", tuple(f"own_{side}" for side in self._sides)
+            same = ", ".join(f"{side} AS own_{side}" for side in self._sides)
+            return f"SELECT *, {same} FROM ({by_fold})", own
+        alone = self.reading.sql(engine, name, by_fold=True)
+        perhaps = ", ".join(f"coalesce(o.{side}, 0) AS own_{side}" for side in self._sides)
+        return (
+            f"SELECT f.*, {perhaps} FROM ({by_fold}) f LEFT JOIN ({alone}) o "
+            "ON f.value IS NOT DISTINCT FROM o.value AND f.fold = o.fold"
+        ), own
 
     @cached_property
     def _checked(self) -> str | None:
@@ -151,14 +170,11 @@ class FoldedStore:
         """The sums that are rows."""
         return self.counts.row_sums[0]
 
-    @cached_property
-    def _n_rows(self) -> list[int]:
-        """The rows that are given, by label, as they were counted."""
+    def _n_rows(self, engine: Engine, name: str) -> list[int]:
+        """Return the rows that are given, by label, as they were counted."""
         assert self.reading is not None
         sums = ", ".join(f"sum({side})::BIGINT AS {side}" for side in self._sides)
-        with Engine(self.memory_limit) as engine:
-            counted = self.reading.sql(engine, self.book.features[0], by_fold=True)
-            found = engine.run(f"SELECT {sums} FROM ({counted})")
+        found = engine.run(f"SELECT {sums} FROM ({self.reading.sql(engine, name, by_fold=True)})")
         return [found[side][0].as_py() for side in self._sides]
 
 
@@ -173,8 +189,7 @@ class Folds:
     @classmethod
     def of(cls, book: Codebook, counts: Counts, column: str | None, memory_limit: int | None) -> Folds:
         """Return the folds of the counts that a codebook was fitted on."""
-        if not isinstance(counts, Counts):
-            raise not_counts(counts)
+        check_same(book, counts, all_columns=False)
         if not counts.folds:
             raise InputError(
                 f"the counts have no folds; count the rows with {argument('folds', 5)}, for example, and fit "
@@ -186,8 +201,6 @@ class Folds:
                 f"count them with that {argument('fold_column')}, or leave it out.",
                 argument="fold_column",
             )
-        if not counts.agree(book) or not set(book.features) <= set(counts.features):
-            raise other_counts()
         return cls(FoldedStore(book, counts, memory_limit), counts.fold_column if column is None else column)
 
     def of_reading(self, fingerprints: tuple[str, ...], place: str) -> Folds:
@@ -204,7 +217,7 @@ class Folds:
                 "the rows as they were counted, each day or shard separately, or count them with a "
                 f"{argument('fold_column')}."
             )
-        return replace(self, store=replace(self.store, reading=counts.reading(fingerprints)))
+        return replace(self, store=replace(self.store, reading=counts.table_of(fingerprints)))
 
     @property
     def label(self) -> str | None:
@@ -213,14 +226,14 @@ class Folds:
 
     def of_rows(
         self, first: int, n_rows: int, column: pa.Array | None, label: pa.Array | pa.ChunkedArray | None
-    ) -> InFolds:
+    ) -> RowFolds:
         """Return the folds of rows, which begin at a number, or from a column; the label may be lacking."""
         counts = self.store.counts
         if self.column is None:
             folds = assigned(np.arange(first, first + n_rows), counts.folds, counts.fold_seed)
             if self.store.reading is None:
-                return InFolds(folds)
-            return InFolds(folds, labels_of(label, n_rows, counts.positive))
+                return RowFolds(folds)
+            return RowFolds(folds, labels_of(label, n_rows, counts.positive))
         assert column is not None
         try:
             folds = np.asarray(column.cast(pa.int64()).fill_null(-1))
@@ -234,7 +247,7 @@ class Folds:
                 f"were counted, got {folds.max():,}.",
                 argument="fold_column",
             )
-        return InFolds(np.asarray(np.maximum(folds, -1), np.int32))  # a row without a fold was not counted
+        return RowFolds(np.asarray(np.maximum(folds, -1), np.int32))  # a row without a fold was not counted
 
 
 def one_fold() -> InputError:
@@ -247,27 +260,26 @@ def one_fold() -> InputError:
 @kernel
 def _resolve(
     places: Ids, folds: Ids, labels: Labels, ids: Ids, starts: Units, row_folds: Ids, row_ids: Ids
-) -> tuple[Ids, int, Units]:
-    """Return the id of each place: that of its fold, if it has rows there; how often not; and marks."""
+) -> tuple[Ids, int, Sums]:
+    """Return the id of each place: that of its fold, if it has rows there; how often not; and sums by label."""
     found = np.empty(places.size, np.int32)
     n_strange = 0
-    negative = positive = unknown = 0  # marks
+    sums = np.zeros((2, 3), np.int64)
     for i in range(places.size):
-        place = places[i]
-        found[i] = ids[place] if place >= 0 else -1
-        slot = row_folds.size + folds[i] if place < 0 else -1  # rare values have one in each fold, last of all
-        if place >= 0:
-            is_strange = starts[place] < starts[place + 1]
+        place, slot = places[i], -1
+        if place < 0:
+            found[i] = -1
+            slot = row_folds.size + int(folds[i])  # rare values have one in each fold, last of all
+        else:
+            found[i] = ids[place]
             for j in range(starts[place], starts[place + 1]):
                 if row_folds[j] == folds[i]:
                     found[i] = row_ids[j]
                     slot = j
-                    is_strange = False
                     break
-            n_strange += is_strange
-        if labels.size and slot >= 0:
-            of_row = mark(slot)
-            negative += of_row * (labels[i] == 0)
-            positive += of_row * (labels[i] == 1)
-            unknown += of_row * (labels[i] == 2)
-    return found, n_strange, np.array([negative, positive, unknown])
+            n_strange += slot < 0 and starts[place] < starts[place + 1]
+        if labels.size:
+            sums[0, labels[i]] += 1
+            if slot >= 0:
+                sums[1, labels[i]] += mark(slot)
+    return found, n_strange, sums

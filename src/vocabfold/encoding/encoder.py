@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.stores import Store
-from vocabfold.encoding.crossfit import FoldedIndex, FoldedStore
-from vocabfold.encoding.order import InFolds, Seen
+from vocabfold.encoding.crossfit import FoldedIndex, FoldedStore, RowFolds
+from vocabfold.encoding.order import Seen
 from vocabfold.errors import InputError
 from vocabfold.io.engines.kinds import as_kind, is_comparable, kind_of
 from vocabfold.support.progress import track
@@ -41,7 +41,7 @@ class Encoder:
     seen: Seen = field(default_factory=Seen)
     _lock: Lock = field(default_factory=Lock)
 
-    def ids(self, name: str, values: pa.Array, rows: InFolds | None = None) -> Ids:
+    def ids(self, name: str, values: pa.Array, rows: RowFolds | None = None) -> Ids:
         """Return the ids of values of a column, whose kind was checked before, in the folds of their rows."""
         ids = self._find(name, values)
         index = self.indexes[name]
@@ -81,7 +81,7 @@ def fill(kept: dict[str, Any], store: AnyStore, names: Sequence[str]) -> None:
         kept.update(store.load(track(missing, "loading the codebook")))
 
 
-def encode(encoder: Encoder, table: pa.Table, rows: InFolds | None = None) -> dict[str, Ids]:
+def encode(encoder: Encoder, table: pa.Table, rows: RowFolds | None = None) -> dict[str, Ids]:
     """Return the ids of a table's rows, whose kinds were checked before; `rows` has the fold of each."""
     names = encoder.book.features  # in this order, and not as they happened to be loaded
     for name in names:
@@ -98,7 +98,7 @@ def encode(encoder: Encoder, table: pa.Table, rows: InFolds | None = None) -> di
     return {name: np.concatenate(parts) for name, parts in ids.items()}
 
 
-def _pieces(column: pa.ChunkedArray, rows: InFolds | None) -> Iterator[tuple[pa.Array, InFolds | None]]:
+def _pieces(column: pa.ChunkedArray, rows: RowFolds | None) -> Iterator[tuple[pa.Array, RowFolds | None]]:
     """Cut a column for several threads; a dictionary stays whole, as each of its words is looked up once."""
     row = 0
     for chunk in column.chunks:

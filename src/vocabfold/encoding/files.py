@@ -8,11 +8,10 @@ temporary files.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.encoding.crossfit import Folds
+from vocabfold.encoding.crossfit import Folds, RowFolds
 from vocabfold.encoding.encoder import Encoder, Ids, check_kinds, check_values, loaded
-from vocabfold.encoding.order import InFolds, Seen
+from vocabfold.encoding.order import Seen
 from vocabfold.encoding.plan import Plan
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines.duckdb import Engine
@@ -68,7 +67,7 @@ def encode_files(
     for _, target in jobs:
         writing.check_place(target, writing.place(out), overwrite=plan.overwrite)
     unseen, seen = dict.fromkeys(plan.book.features, 0), Seen()
-    with Engine(limit) as engine:
+    with Engine(limit) as engine, ExitStack() as unfinished:
         _check_room(plan.book, engine)
         whole = source(engine, data, preset)
         checks.known("column", plan.needed, whole.names, whole.place)
@@ -86,22 +85,11 @@ def encode_files(
                 for _ in track([""], f"reading {found.name}", engine.progress):
                     stream = _open(plan, found, target)
             assert stream is not None
-            check = None
-            if target == jobs[-1][1]:
-                check = partial(_check_order, plan, seen, whole.name, [path for _, path in jobs[:-1]])
-            n_rows = _write(engine, plan, stream, n_rows, target, found.name, unseen, seen, check)
-    plan.check_folds(seen, n_rows, whole.name)
+            n_rows = _write(engine, plan, stream, n_rows, target, found.name, unseen, seen, unfinished)
+            if not plan.needs_order:  # else none takes its place before all rows have been seen
+                unfinished.close()
+        plan.check(seen, n_rows, whole.name)
     return Transformed(tuple(target for _, target in jobs), n_rows, unseen)
-
-
-def _check_order(plan: Plan, seen: Seen, place: str, written: Sequence[Path], n_rows: int) -> None:
-    """Refuse rows in another order before the last file is in its place, and leave none of the others there."""
-    try:
-        plan.check_order(seen, n_rows, place)
-    except InputError:
-        for path in written:
-            path.unlink()
-        raise
 
 
 def _check_room(book: Codebook, engine: Engine) -> None:
@@ -130,7 +118,7 @@ class Watched:
 
     def read(
         self, names: Sequence[str], dictionaries: Collection[str]
-    ) -> Iterator[tuple[pa.RecordBatch, InFolds | None]]:
+    ) -> Iterator[tuple[pa.RecordBatch, RowFolds | None]]:
         """Yield the rows, and the fold of each, if that is needed."""
         by, label_name = (self._folds.column, self._folds.label) if self._folds else (None, None)
         beside = [name for name in (by, label_name) if name is not None and name in self._stream.schema.names]
@@ -173,11 +161,11 @@ def _write(
     name: str,
     unseen: dict[str, int],
     seen: Seen,
-    check: Callable[[int], None] | None,
+    unfinished: ExitStack,
 ) -> int:
     """Write a file, whose first row has a number among all, and return that of the next.
 
-    The check, which gets that number, comes before the file is in its place.
+    It takes its place once `unfinished` is closed.
     """
     aside: dict[str, Path] = {}
     room = max(engine.memory_limit * _LEAST_SHARE, (engine.memory_limit - _OWN_MEMORY) * _KEPT_SHARE)
@@ -195,8 +183,10 @@ def _write(
         for _ in track([""], f"transforming {name}", watched.fraction):
             if is_last:
                 schema = plan.schema(stream.schema)
-                batches = _ahead(_checked(_finished(schema, watched, encoder, aside), watched, check))
-                writing.write(engine, target, schema, batches, overwrite=plan.overwrite)
+                batches = _ahead(_finished(schema, watched, encoder, aside))
+                unfinished.enter_context(
+                    writing.written(engine, target, schema, batches, overwrite=plan.overwrite)
+                )
             else:
                 aside |= _put_aside(engine.folder, watched, encoder)
         end = watched.end
@@ -243,15 +233,6 @@ def _finished(
                 for field in schema
             ]
             yield pa.record_batch(columns, schema=schema)
-
-
-def _checked(
-    batches: Iterator[pa.RecordBatch], stream: Watched, check: Callable[[int], None] | None
-) -> Iterator[pa.RecordBatch]:
-    """Yield batches, and check their rows when all have been read."""
-    yield from batches
-    if check:
-        check(stream.end)
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:

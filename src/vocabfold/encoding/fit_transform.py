@@ -52,8 +52,9 @@ def fit_transform(
 ) -> tuple[Codebook, Any]:
     """Fit a codebook on rows, and encode the same rows out of fold, to train a model on.
 
-    No id leaks the label of its row: a row of an infrequent value gets its id from the rows of the other folds.
-    So the result differs from `fit(...)` followed by `transform`, on purpose; both use the ids of one codebook.
+    A row of an infrequent value gets its id from the rows of the other folds, so that its own label has no part
+    in it. So the result differs from `fit(...)` followed by `transform`, on purpose; both use the ids of one
+    codebook.
 
     Parameters
     ----------

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from vocabfold.encoding.crossfit import Folds
+from vocabfold.encoding.crossfit import Folds, RowFolds
 from vocabfold.encoding.encoder import Encoder, Ids, check_kinds, encode, fill
-from vocabfold.encoding.order import InFolds, Seen
+from vocabfold.encoding.order import Seen
 from vocabfold.encoding.plan import Plan
 from vocabfold.errors import InputError
 from vocabfold.io.rows import destinations, fingerprints, frames
@@ -38,12 +38,11 @@ def encode_frame(plan: Plan, data: Any) -> Any:
     plan = plan.of_rows(known, place)
     rows = _folds_of(plan.folds, data, table.num_rows) if plan.folds else None
     ids, seen = encode_table(plan, table, rows)
-    plan.check_order(seen, table.num_rows, place)
-    plan.check_folds(seen, table.num_rows, place)
+    plan.check(seen, table.num_rows, place)
     return frames.replaced(data, ids, plan.only_ids)
 
 
-def encode_table(plan: Plan, table: pa.Table, rows: InFolds | None) -> tuple[dict[str, Ids], Seen]:
+def encode_table(plan: Plan, table: pa.Table, rows: RowFolds | None) -> tuple[dict[str, Ids], Seen]:
     """Return the ids of a table's rows, whose kinds were checked, and what was seen of the rows.
 
     `rows` has the fold of each row, if the ids are to be those out of fold.
@@ -53,7 +52,7 @@ def encode_table(plan: Plan, table: pa.Table, rows: InFolds | None) -> tuple[dic
     return encode(encoder, table, rows), encoder.seen
 
 
-def _folds_of(folds: Folds, data: Any, n_rows: int) -> InFolds:
+def _folds_of(folds: Folds, data: Any, n_rows: int) -> RowFolds:
     """Return the fold of each row of a frame."""
     if folds.column is None:
         return folds.of_rows(0, n_rows, None, _label_of(folds, data))

@@ -19,7 +19,7 @@ from vocabfold.io.rows import frames, writing
 from vocabfold.support import notes
 
 OFFSET_IDS = b"vocabfold.offset_ids"  # a key in the metadata of Parquet files
-_MANY_UNCOUNTED = 0.05  # of the rows, in their fold
+_MANY_UNCOUNTED = 0.05  # share of the rows whose value was not counted in their fold
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Plan:
     def used(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are looked at, of those that rows have."""
         label = self.folds.label if self.folds else None
-        return [*self.needed, *([label] if label in names else [])]  # type: ignore[list-item]
+        return [*self.needed, *(name for name in names if name == label)]
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the columns of the result, with the digest of the codebook in their metadata."""
@@ -107,18 +107,23 @@ class Plan:
             )
         return self
 
-    def check_order(self, seen: Seen, n_rows: int, place: str) -> None:
-        """Refuse rows that are not in the order in which they were counted, if their folds go by number."""
-        if self.folds and self.folds.column is None and not self.is_counted:
-            seen.check(n_rows, self.folds.store.counts.skipped, place)
+    @property
+    def needs_order(self) -> bool:
+        """Whether rows must be in the order in which they were counted, as their folds go by number."""
+        return self.folds is not None and self.folds.column is None and not self.is_counted
 
-    def check_folds(self, seen: Seen, n_rows: int, place: str) -> None:
-        """Warn if many rows have values that were not counted in their fold.
+    def check(self, seen: Seen, n_rows: int, place: str) -> None:
+        """Refuse rows in another order, and warn if many have values that were not counted in their fold.
 
-        A few may: rows without a label, or of weight 0, are not counted.
+        A few may: rows without a label, or of weight 0, are not counted. How many these are may be unknown.
         """
-        name, n_uncounted = seen.most_uncounted()
-        if self.folds and not self.is_counted and n_uncounted > _MANY_UNCOUNTED * n_rows:
+        if not self.folds or self.is_counted:
+            return
+        n_skipped = seen.n_skipped(n_rows, self.folds.store.counts.skipped)
+        if self.needs_order:
+            seen.check_order(n_rows, n_skipped, place)
+        name, n_uncounted = seen.worst_column()
+        if n_uncounted - (n_skipped or 0) > _MANY_UNCOUNTED * n_rows:
             notes.warn(
                 f"{n_uncounted:,} of {n_rows:,} rows of {place} have a value in column {name!r} that "
                 "was not counted in their fold. Unless these rows have no label or no weight, the rows "

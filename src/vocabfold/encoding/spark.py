@@ -19,7 +19,7 @@ from vocabfold.counts.spark_files import stored
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.encoder import DIGEST, check_found, holds_ids
 from vocabfold.encoding.plan import Plan
-from vocabfold.encoding.spark_folds import InFolds
+from vocabfold.encoding.spark_folds import FoldedValues
 from vocabfold.errors import InputError
 from vocabfold.io.engines import spark
 from vocabfold.io.engines.duckdb import Engine
@@ -160,7 +160,7 @@ def _values(
         whole = f"({' UNION ALL '.join(parts)})"
     if folds is None:
         return {name: f"(SELECT *, {_NO_FOLDS} FROM {column})" for name, column in values.items()}, {}
-    in_folds = InFolds(cluster, book, whole, folds.store.counts)
+    in_folds = FoldedValues(cluster, book, whole, folds.store.counts)
     return _of_columns(cluster.table(in_folds.kept().frame), book.features), in_folds.others()
 
 

@@ -17,7 +17,7 @@ from vocabfold.encoding.crossfit import one_fold
 from vocabfold.io.engines.spark import Cluster, Kept, hint
 
 
-class InFolds:
+class FoldedValues:
     """The values of a codebook on the cluster with their counts in each fold of the rows it was fitted on."""
 
     def __init__(self, cluster: Cluster, book: Codebook, values: str, counts: Counts) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 from weakref import WeakSet
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.matching import check_same
 from vocabfold.counts.counts import Counts
 from vocabfold.encoding.crossfit import Folds
 from vocabfold.encoding.files import encode_files
@@ -51,7 +50,6 @@ def transform(
         _check_digest(book, expect)
     folds = None
     if counts is not None:
-        check_same(book, counts, all_columns=False)
         folds = Folds.of(book, counts, fold_column, limit)
     elif fold_column is not None:
         raise InputError(

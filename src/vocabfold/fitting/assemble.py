@@ -36,9 +36,9 @@ def build(
 
     The fold is that of the pairs in `shared`, and of the rare values as one entry after them, unless these are
     kept apart; `dedicated` has the values with dedicated ids, in order. Those with fewer rows than
-    `rows_to_order` are numbered as if all had the rate of the prior. With `is_last`, rare values that are kept
-    apart have the last id, even if there are none; with `is_trained`, training rows have it, too. Without a
-    fold, the pairs in `shared` join a dedicated id.
+    `rows_to_order`, and such rare values, are numbered as if all had the rate of the prior. With `is_last`,
+    rare values that are kept apart have the last id, even if there are none; with `is_trained`, training rows
+    have it, too. Without a fold, the pairs in `shared` join a dedicated id.
     """
     n_shared = fold.size if fold else 0
     has_rare = bool(pairs.is_rare.any())
@@ -56,7 +56,8 @@ def build(
         dedicated_rates = pairs.rates_of(joined)
     rates = np.concatenate([_shared_rates(pairs, shared, fold), [pairs.rare_rate] * has_own, dedicated_rates])
     # A dedicated id is the same in all folds: the order of few rows would tell each of them its own label.
-    has_few_rows = np.append(np.zeros(n_shared + has_own, np.bool_), rows < rows_to_order)
+    has_few_rows = np.zeros(rates.size, np.bool_)
+    has_few_rows[n_shared:] = np.append([pairs.rare_rows] * has_own, rows) < rows_to_order
     # Of equal rates, shared ids come first, then `other`, then values in their order, those with few rows last.
     in_order = np.lexsort((has_few_rows, np.where(has_few_rows, pairs.prior.mean, rates)))
     if not n_shared and kind != "text":

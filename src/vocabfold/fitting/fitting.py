@@ -11,7 +11,7 @@ from vocabfold.codebook.settings import AUTO, LEAST_IDS, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
 from vocabfold.counts.counts import Counts, not_counts
-from vocabfold.counts.units import whole
+from vocabfold.counts.units import MAX_UNITS, whole
 from vocabfold.errors import AdviceWarning, InputError, argument
 from vocabfold.fitting import fold_rates
 from vocabfold.fitting.advice import advice
@@ -156,8 +156,9 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
     dedicated = {
         name: of_column.of_values["value"] for name, of_column in built.items() if not of_column.buckets
     }
+    least = min(settings.dedicated_min, MAX_UNITS)
     n_frequent = sum(
-        int(of_column.n_values[~of_column.is_rare & (of_column.rows >= settings.dedicated_min)].sum())
+        int(of_column.n_values[~of_column.is_rare & (of_column.rows >= least)].sum())
         for of_column in pairs.values()
     )
     for line in advice(book, n_frequent, dedicated, is_misled=is_misled):

@@ -92,6 +92,11 @@ class Pairs:
         return int(self.sums[name][self.is_rare] @ self.n_values[self.is_rare])
 
     @property
+    def rare_rows(self) -> float:
+        """Rows of all rare values."""
+        return float(self.rows[self.is_rare] @ self.n_values[self.is_rare])
+
+    @property
     def rare_rate(self) -> float:
         """The rate of all rare values together, as of one value; without any, the mean of the prior."""
         return float(self.rates_of({side: np.array([self.rare(side)]) for side in self.evidence.sums})[0])

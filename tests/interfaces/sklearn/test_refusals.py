@@ -219,6 +219,7 @@ def test_training_rows_are_known_again():
     compressor = VocabularyCompressor(60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", vf.AdviceWarning)
         compressor.fit_transform(X, Y)
         compressor.transform(NEW)
         compressor.transform(X[:-1])
@@ -230,6 +231,7 @@ def test_training_rows_are_known_again():
     pipeline = make_pipeline(VocabularyCompressor(60), StandardScaler())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", vf.AdviceWarning)
         pipeline.fit(X, Y)
     with pytest.warns(UserWarning, match=SAME_ROWS):
         pipeline.transform(X)
@@ -239,6 +241,7 @@ def test_new_rows_that_are_like_old_ones_are_not_warned_of():
     panel = X.assign(page=Y, a=1, b=2, c=3, d=4)  # of which the page alone is new every month
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", vf.AdviceWarning)
         VocabularyCompressor(60).fit(panel, Y).transform(panel.assign(page=1 - Y))
         compressor = VocabularyCompressor(60).partial_fit([["a"]], [0], classes=[0, 1])
         compressor.partial_fit([["b"]], [1]).transform([["a"]])

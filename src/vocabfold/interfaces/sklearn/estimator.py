@@ -22,10 +22,9 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.settings import BLIND, OPTIONS, FitSettings
 from vocabfold.counts.counting import count
 from vocabfold.counts.counts import Counts
-from vocabfold.encoding.crossfit import FoldedStore, Folds
+from vocabfold.encoding.crossfit import FoldedStore, Folds, RowFolds
 from vocabfold.encoding.encoder import Ids, check_kinds, offsets
 from vocabfold.encoding.frames import encode_table
-from vocabfold.encoding.order import InFolds
 from vocabfold.encoding.plan import Plan
 from vocabfold.errors import InputError
 from vocabfold.fitting.fitting import fit_counts
@@ -101,12 +100,12 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     >>> ids = compressor.fit_transform(X, y)
     >>> ids.head(2)
        site  app
-    0     2    0
-    1     0    0
+    0     2    1
+    1     0    1
     >>> compressor.transform(pd.DataFrame({"site": ["b", "new"], "app": [None, "x"]}))
        site  app
-    0     0    1
-    1     1    0
+    0     0    0
+    1     1    1
     >>> compressor.sizes_
     {'site': 3, 'app': 3}
     """
@@ -365,7 +364,7 @@ class VocabularyCompressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     def _encoded(self, table: pa.Table, folds: Folds | None = None, of_rows: Ids | None = None) -> Ids:
         """Return the ids of rows as one array; out of fold, if their folds are given."""
         plan = Plan.of(self.codebook_, offset_ids=self.offset_ids, folds=folds, is_counted=True)
-        ids, _ = encode_table(plan, table, None if of_rows is None else InFolds(of_rows))
+        ids, _ = encode_table(plan, table, None if of_rows is None else RowFolds(of_rows))
         return np.column_stack(list(ids.values()))
 
     def _given(self) -> FitSettings:

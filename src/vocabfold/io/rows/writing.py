@@ -77,16 +77,21 @@ def check_place(path: Path, out: Path, *, overwrite: bool) -> None:
     checks.folder(path.parent if path.parent.exists() else out.parent)
 
 
-def write(
+@contextmanager
+def written(
     engine: Engine, path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, overwrite: bool
-) -> None:
-    """Write batches to a file in the format of its name; whatever happens, it is the old one or the new one."""
+) -> Iterator[None]:
+    """Write batches to a file in the format of its name, which takes its place at the end of the context.
+
+    Whatever happens, it is the old one or the new one.
+    """
     format = format_of(path)
     with replacing(path, overwrite=overwrite) as partial:
         if format == files.PARQUET:
             _write_parquet(partial, schema, batches, min(BATCH_BYTES, engine.memory_limit * _GROUP_SHARE))
         else:
             _write_csv(engine, partial, schema, batches, format, _COMPRESSIONS.get(path.suffix.lower(), "none"))
+        yield
 
 
 def field_of(field: pa.Field) -> pa.Field:
