@@ -9,7 +9,7 @@ from support.frames import FEATURES, generated
 
 SETTINGS = {
     "model": {},
-    "pooled": {"aim": "information", "min_count": 4, "unseen": "own"},
+    "rare": {"aim": "information", "min_count": 4, "unseen": "own"},
     "hashed": {"aim": "information", "method": "hashing", "allocation": "uniform"},
     "frequent": {"aim": "information", "method": "frequency"},
 }
@@ -20,13 +20,13 @@ slow = pytest.mark.slow
 
 DIGESTS = {
     "model": "c4d7ec8e0d2d34784632dcdb75c21f89d2179669954e4110b5a597920cc00d3e",
-    "pooled": "b8d144ec8a8fd11d391199145e849a8420d177e47f7e91ad75e167353b07238d",
+    "rare": "b8d144ec8a8fd11d391199145e849a8420d177e47f7e91ad75e167353b07238d",
     "hashed": "e909929f67bcf2b0d00befbae07f2de1625eb2e75abae7e584677b497b9e434a",
     "frequent": "34455f3694c5d5adba6f478dff870d21a3be7e60099fe9c45535846953872514",
 }
 BY_WEIGHT = {
     "model": "dcaed4ff46ec60541683d78175ec229f92f0e49dff3aae0b0964c4bd00a188b5",
-    "pooled": "7b360fda0fafcdd5d615a1fdbe30b3dd693d419e3c6b0f9f52a0e5661c5d24e1",
+    "rare": "7b360fda0fafcdd5d615a1fdbe30b3dd693d419e3c6b0f9f52a0e5661c5d24e1",
     "hashed": "12f4fe216ca69ee85d8f453bdf63b8c72f47e0ac594f67c9871cd1bfc40b6f07",
     "frequent": "c4dd7b36adb106fc35b1e10b236d5b1e51b6388a828ffc01272eeedd536c5a2f",
 }
@@ -39,12 +39,12 @@ BY_FOLD = BY_WEIGHT | {
     ("counted", "name"),
     [
         ({}, "model"),
-        ({}, "pooled"),
+        ({}, "rare"),
         ({}, "hashed"),
         pytest.param({}, "frequent", marks=slow),
         *(pytest.param(WEIGHTED, name, marks=slow) for name in DIGESTS),
         (IN_FOLDS, "model"),
-        *(pytest.param(IN_FOLDS, name, marks=slow) for name in ("pooled", "hashed", "frequent")),
+        *(pytest.param(IN_FOLDS, name, marks=slow) for name in ("rare", "hashed", "frequent")),
     ],
     ids=str,
 )

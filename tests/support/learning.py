@@ -9,7 +9,7 @@ may_be_same_rows = pytest.mark.filterwarnings(f"ignore:{SAME_ROWS}")
 
 
 def rows(n_rows=4000, seed=0):
-    """Columns with a tail, a frame and the label; rates differ between values."""
+    """Columns with infrequent values, a frame and the label; rates differ between values."""
     rng = np.random.default_rng(seed)
     site = np.minimum(rng.pareto(0.8, n_rows) * 5, 900).astype(int)
     hour = rng.integers(0, 24, n_rows)
