@@ -26,8 +26,8 @@ _LONGEST = 1.0  # step: about as far as the next strength of the grid
 _NEAR = 1e-8  # a last step, beyond which no digit that is kept changes
 _MOST_STEPS = 60
 _FLAT = 1e-10  # curvature left by the other parameter, of what was there: less is rounding
-_TINY = 1e-300
-_ROUNDING = 1e-14  # of a likelihood, per row
+_TINY = 1e-300  # instead of no curvature
+_ROUNDING = 1e-14  # nats per row: a smaller fall of the likelihood may be rounding
 _ACCURATE = 10.0  # from there on, Stirling's series is accurate
 _DIGITS = 6  # digits kept of a prior, so that codebooks do not depend on the rounding of a machine
 
@@ -46,9 +46,9 @@ def most_likely(neg: Floats, pos: Floats, n_values: NDArray[np.int64]) -> Prior:
         return alike
     # First a coarse grid of strengths, at the rate of all rows and at the mean rate of all values: from a
     # distant start the search could end in a local optimum.
-    of_values = float((pos / (neg + pos)) @ n_values / n_values.sum())
-    odds = [likelihood.pos / likelihood.neg, of_values / (1 - of_values) if of_values < 1 else math.inf]
-    logits = [min(max(math.log(of) if of else -math.inf, -_FARTHEST), _FARTHEST) for of in odds]
+    rates, rests = (float(side / (neg + pos) @ n_values) for side in (pos, neg))
+    odds = likelihood.pos / likelihood.neg, rates / rests
+    logits = [min(max(math.log(of_all), -_FARTHEST), _FARTHEST) for of_all in odds]
     start = max(itertools.product(logits, _GRID), key=lambda point: likelihood.at(*point).gain)
     (logit, log_strength), found = _climb(likelihood, start)
     if found.gain <= math.log(likelihood.pos + likelihood.neg) / 2 or log_strength >= _GRID[-1]:
@@ -56,10 +56,10 @@ def most_likely(neg: Floats, pos: Floats, n_values: NDArray[np.int64]) -> Prior:
     return Prior(_rounded(math.exp(logit), 1.0), _significant(math.exp(log_strength)))
 
 
-class _Top(NamedTuple):
-    """The log-likelihood at a point beyond that of one rate for all, in nats, with its slopes and curvatures.
+class _Gain(NamedTuple):
+    """The log-likelihood at a point beyond that of one rate for all, in nats, and its derivatives.
 
-    Slopes are by logit(mean) and by ln(strength).
+    They are by logit(mean) and by ln(strength).
     """
 
     gain: float
@@ -72,7 +72,7 @@ class _Top(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Likelihood:
-    """The log-likelihood of the labels, given the prior.
+    """The log-likelihood of the labels as a function of the prior.
 
     With A(x; a) = ln Gamma(a + x) - ln Gamma(a) - x ln a, which is 0 for a value seen once, it is that of rows
     which all have the rate `mean`, and the sum over values of A(pos; mean s) + A(neg; (1 - mean) s)
@@ -89,7 +89,7 @@ class _Likelihood:
         tables = tuple(_distinct(side, n_values) for side in (pos, neg, neg + pos))
         return cls(float(neg @ n_values), float(pos @ n_values), tables)
 
-    def at(self, logit: float, log_strength: float) -> _Top:
+    def at(self, logit: float, log_strength: float) -> _Gain:
         """Return the log-likelihood around a mean, at a strength."""
         log_mean, log_rest = _log_expit(logit), _log_expit(-logit)
         mean, rest, strength = math.exp(log_mean), math.exp(log_rest), math.exp(log_strength)
@@ -99,13 +99,12 @@ class _Likelihood:
         value_b, slope_b, curve_b = surplus(y, of_y, b)
         value_n, slope_n, curve_n = surplus(n, of_n, strength)
         rows = self.pos + self.neg
-        alike = self.pos * (log_mean - math.log(self.pos / rows)) + self.neg * (
-            log_rest - math.log(self.neg / rows)
-        )
-        turn = mean * b  # of a by the logit, and of b, but for its sign
+        one_rate = self.pos * (log_mean - math.log(self.pos / rows))
+        one_rate += self.neg * (log_rest - math.log(self.neg / rows))
+        turn = mean * b  # the derivative of a by the logit, and minus that of b
         by_strength = a * slope_a + b * slope_b - strength * slope_n
-        return _Top(
-            alike + (value_a + value_b - value_n),
+        return _Gain(
+            one_rate + (value_a + value_b - value_n),
             self.pos * rest - self.neg * mean + turn * (slope_a - slope_b),
             by_strength,
             turn * (turn * (curve_a + curve_b) + (rest - mean) * (slope_a - slope_b)) - rows * mean * rest,
@@ -114,7 +113,7 @@ class _Likelihood:
         )
 
 
-def _climb(likelihood: _Likelihood, start: tuple[float, float]) -> tuple[tuple[float, float], _Top]:
+def _climb(likelihood: _Likelihood, start: tuple[float, float]) -> tuple[tuple[float, float], _Gain]:
     """Return the optimum above a point, by Newton steps that are shortened until the likelihood grows."""
     point, here = start, likelihood.at(*start)
     for _ in range(_MOST_STEPS):
@@ -137,18 +136,21 @@ def _climb(likelihood: _Likelihood, start: tuple[float, float]) -> tuple[tuple[f
     return point, here
 
 
-def _step(point: tuple[float, float], top: _Top) -> tuple[float, float]:
-    """Return the step to the top of the parabola through a point, or upwards if it has none, of limited length."""
-    bent, tilted, curved = -top.by_logit_twice, -top.by_both, -top.by_strength_twice
-    is_weakest = point[1] <= _GRID[0] and top.by_strength < 0
-    is_strongest = point[1] >= _GRID[-1] and top.by_strength > 0
+def _step(point: tuple[float, float], here: _Gain) -> tuple[float, float]:
+    """Return Newton's step, or one upwards where the likelihood is not concave; not too long.
+
+    A strength at its bound, and pushed against it, stays.
+    """
+    bent, tilted, curved = -here.by_logit_twice, -here.by_both, -here.by_strength_twice
+    is_weakest = point[1] <= _GRID[0] and here.by_strength < 0
+    is_strongest = point[1] >= _GRID[-1] and here.by_strength > 0
     if is_weakest or is_strongest:
-        steps = top.by_logit / max(abs(bent), _TINY), 0.0
+        steps = here.by_logit / max(abs(bent), _TINY), 0.0
     elif bent > 0 and (left := curved - tilted / bent * tilted) > _FLAT * abs(curved):
-        by_strength = (top.by_strength - tilted / bent * top.by_logit) / left
-        steps = (top.by_logit - tilted * by_strength) / bent, by_strength
+        by_strength = (here.by_strength - tilted / bent * here.by_logit) / left
+        steps = (here.by_logit - tilted * by_strength) / bent, by_strength
     else:
-        steps = top.by_logit / max(abs(bent), _TINY), top.by_strength / max(abs(curved), _TINY)
+        steps = here.by_logit / max(abs(bent), _TINY), here.by_strength / max(abs(curved), _TINY)
     longest = max(map(abs, steps))
     shorter = min(1.0, _LONGEST / longest) if longest else 1.0
     return steps[0] * shorter, steps[1] * shorter
@@ -156,14 +158,18 @@ def _step(point: tuple[float, float], top: _Top) -> tuple[float, float]:
 
 @kernel
 def surplus(numbers: Floats, weights: Floats, a: float) -> tuple[float, float, float]:
-    """Return the sum of A(x; a) over numbers x with weights, and its first and second derivative by a."""
+    """Return the sum of A(x; a) over numbers x with weights, and its first and second derivative by a.
+
+    Each term is Stirling's series with what cancels taken out, so that it is accurate where a is far larger
+    than x, too. For small a, the recurrence of the gamma function leads to a larger one.
+    """
     shifts = 0 if a >= _ACCURATE else math.ceil(_ACCURATE - a)
     b = a + shifts
     tail_b, tail_slope_b, tail_curve_b = _stirling(b)
     log_shift = math.log(b / a)
-    value = 0.0
-    slope = 0.0
-    curve = 0.0
+    value, value_low = 0.0, 0.0
+    slope, slope_low = 0.0, 0.0
+    curve, curve_low = 0.0, 0.0
     for i in range(numbers.size):
         x = numbers[i]
         u = x / b
@@ -185,10 +191,18 @@ def surplus(numbers: Floats, weights: Floats, a: float) -> tuple[float, float, f
             term += x * log_shift - math.log(product)
             term_slope -= u * shifts / a
             term_curve += u * shifts * (a + b) / (a * a * b)
-        value += weights[i] * term
-        slope += weights[i] * term_slope
-        curve += weights[i] * term_curve
+        value, value_low = _added(value, value_low, weights[i] * term)
+        slope, slope_low = _added(slope, slope_low, weights[i] * term_slope)
+        curve, curve_low = _added(curve, curve_low, weights[i] * term_curve)
     return value, slope, curve
+
+
+@inlined
+def _added(total: float, low: float, term: float) -> tuple[float, float]:
+    """Return a sum with one more term, and what it lost to rounding (kahan1965)."""
+    term = term - low
+    higher = total + term
+    return higher, (higher - total) - term
 
 
 @inlined
