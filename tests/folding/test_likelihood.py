@@ -36,7 +36,7 @@ def drawn(rates, rows, seed=0):
 @example([(2, 1), (40, 1)], 1e-12)
 @example([(2, 1), (40, 1)], 9.999999999)
 def test_how_much_likelier_rows_of_one_value_are_together(numbers, a):
-    found = surplus(*np.array(numbers, float).T, a)
+    found = surplus(*np.array(numbers, float).T.copy(), a, False)
     # Gamma(a + x) / Gamma(a) is the product of a + i for i < x.
     ones = [(i, weight) for x, weight in numbers for i in range(x)]
     assert found == pytest.approx(
@@ -47,6 +47,7 @@ def test_how_much_likelier_rows_of_one_value_are_together(numbers, a):
         ),
         rel=1e-11,
     )
+    assert surplus(*np.array(numbers, float).T.copy(), a, True) == (found[0], 0, 0)
 
 
 @pytest.mark.parametrize("scale", [1, 0.37])  # weights may be less than a row

@@ -49,7 +49,8 @@ def most_likely(neg: Floats, pos: Floats, n_values: NDArray[np.int64]) -> Prior:
     rates, rests = (float(side / (neg + pos) @ n_values) for side in (pos, neg))
     odds = likelihood.pos / likelihood.neg, rates / rests
     logits = [min(max(math.log(of_all), -_FARTHEST), _FARTHEST) for of_all in odds]
-    start = max(itertools.product(logits, _GRID), key=lambda point: likelihood.at(*point).gain)
+    points = itertools.product(logits, _GRID)
+    start = max(points, key=lambda point: likelihood.at(point[0], point[1], only_gain=True).gain)
     (logit, log_strength), found = _climb(likelihood, start)
     if found.gain <= math.log(likelihood.pos + likelihood.neg) / 2 or log_strength >= _GRID[-1]:
         return alike
@@ -89,15 +90,15 @@ class _Likelihood:
         tables = tuple(_distinct(side, n_values) for side in (pos, neg, neg + pos))
         return cls(float(neg @ n_values), float(pos @ n_values), tables)
 
-    def at(self, logit: float, log_strength: float) -> _Gain:
-        """Return the log-likelihood around a mean, at a strength."""
+    def at(self, logit: float, log_strength: float, only_gain: bool = False) -> _Gain:
+        """Return the log-likelihood around a mean, at a strength; the derivatives only if they are wanted."""
         log_mean, log_rest = _log_expit(logit), _log_expit(-logit)
         mean, rest, strength = math.exp(log_mean), math.exp(log_rest), math.exp(log_strength)
         a, b = mean * strength, rest * strength
         (x, of_x), (y, of_y), (n, of_n) = self.tables
-        value_a, slope_a, curve_a = surplus(x, of_x, a)
-        value_b, slope_b, curve_b = surplus(y, of_y, b)
-        value_n, slope_n, curve_n = surplus(n, of_n, strength)
+        value_a, slope_a, curve_a = surplus(x, of_x, a, only_gain)
+        value_b, slope_b, curve_b = surplus(y, of_y, b, only_gain)
+        value_n, slope_n, curve_n = surplus(n, of_n, strength, only_gain)
         rows = self.pos + self.neg
         one_rate = self.pos * (log_mean - math.log(self.pos / rows))
         one_rate += self.neg * (log_rest - math.log(self.neg / rows))
@@ -157,16 +158,20 @@ def _step(point: tuple[float, float], here: _Gain) -> tuple[float, float]:
 
 
 @kernel
-def surplus(numbers: Floats, weights: Floats, a: float) -> tuple[float, float, float]:
+def surplus(numbers: Floats, weights: Floats, a: float, only_value: bool) -> tuple[float, float, float]:
     """Return the sum of A(x; a) over numbers x with weights, and its first and second derivative by a.
 
     Each term is Stirling's series with what cancels taken out, so that it is accurate where a is far larger
-    than x, too. For small a, the recurrence of the gamma function leads to a larger one.
+    than x, too. For small a, the recurrence of the gamma function leads to a larger one. Without derivatives it
+    takes half the time.
     """
     shifts = 0 if a >= _ACCURATE else math.ceil(_ACCURATE - a)
     b = a + shifts
     tail_b, tail_slope_b, tail_curve_b = _stirling(b)
     log_shift = math.log(b / a)
+    scale = 1.0
+    for j in range(shifts):
+        scale *= a + j
     value, value_low = 0.0, 0.0
     slope, slope_low = 0.0, 0.0
     curve, curve_low = 0.0, 0.0
@@ -177,21 +182,25 @@ def surplus(numbers: Floats, weights: Floats, a: float) -> tuple[float, float, f
         tail, tail_slope, tail_curve = _stirling(z)
         bulge = excess(u)  # (1 + u) ln (1 + u) - u
         term = b * bulge - 0.5 * (bulge + u) / (1.0 + u) + (tail - tail_b)
-        term_slope = (bulge - u * u) / (1.0 + u) + 0.5 * u / z + (tail_slope - tail_slope_b)
-        term_curve = u * u / z - 0.5 * u * (b + z) / (b * z * z) + (tail_curve - tail_curve_b)
         # Gamma(a + x) / Gamma(a) is that of b, over the product of (a + j + x) / (a + j) for j < b - a.
         if shifts > 0:
             product = 1.0
             for j in range(shifts):
-                c = a + j
-                one_over = 1.0 / (c * (c + x))
-                product *= (c + x) * (c + x) * one_over
-                term_slope += x * one_over
-                term_curve -= x * (c + c + x) * one_over * one_over
-            term += x * log_shift - math.log(product)
+                product *= a + j + x
+            term += x * log_shift - math.log(product / scale)
+        value, value_low = _added(value, value_low, weights[i] * term)
+        if only_value:
+            continue
+        term_slope = (bulge - u * u) / (1.0 + u) + 0.5 * u / z + (tail_slope - tail_slope_b)
+        term_curve = u * u / z - 0.5 * u * (b + z) / (b * z * z) + (tail_curve - tail_curve_b)
+        for j in range(shifts):
+            c = a + j
+            one_over = 1.0 / (c * (c + x))
+            term_slope += x * one_over
+            term_curve -= x * (c + c + x) * one_over * one_over
+        if shifts > 0:
             term_slope -= u * shifts / a
             term_curve += u * shifts * (a + b) / (a * a * b)
-        value, value_low = _added(value, value_low, weights[i] * term)
         slope, slope_low = _added(slope, slope_low, weights[i] * term_slope)
         curve, curve_low = _added(curve, curve_low, weights[i] * term_curve)
     return value, slope, curve
