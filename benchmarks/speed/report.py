@@ -90,6 +90,16 @@ TABLES: dict[str, tuple[str, dict[str, Cell]]] = {
             **_MEMORY,
         },
     ),
+    "prior": (
+        "The prior of maximum likelihood, 26 columns",
+        {
+            **_WHAT,
+            "pairs": number("pairs", ","),
+            **TIMES,
+            "log-likelihood where the strength is finite": number("log_likelihood", ".6f"),
+            "mean strength (rows)": number("strength", ".6g"),
+        },
+    ),
     "start": ("New processes", {"what": number("method", ""), **TIMES}),
 }
 

@@ -4,10 +4,10 @@
     python -m benchmarks.speed.run --small    the same parts in seconds, only printed
 
 Parts: `size` (a million rates, from 2 to 65,536 ids), `growth` (10,000 to 10 million rates), `rivals`
-(scikit-learn's entropy tree and kmeans1d on the same counts), `criteo` (26 columns under one budget) and
-`start` (import, first and later calls in new processes). Times are the least of the repeats. Our time is that
-of the whole public call, from unsorted counts to ids; the rivals are given ranks or rates, and only their fit
-is timed.
+(scikit-learn's entropy tree and kmeans1d on the same counts), `criteo` (26 columns under one budget), `prior`
+(how far their rates are shrunk, beside SciPy) and `start` (import, first and later calls in new processes).
+Times are the least of the repeats. Our time is that of the whole public call, from unsorted counts to ids, but
+for `prior`; the rivals are given ranks or rates, and only their fit is timed.
 """
 
 import argparse
@@ -22,11 +22,12 @@ import numpy as np
 
 import vocabfold as vf
 from benchmarks import criteo_shaped
+from benchmarks.speed import prior
 from tools.measure import extra_memory, timed
 from tools.record import RUNS, facts, write_run
 
 Row = dict[str, Any]
-PACKAGES = ["vocabfold", "numpy", "numba", "scikit-learn", "kmeans1d"]
+PACKAGES = ["vocabfold", "numpy", "numba", "scipy", "scikit-learn", "kmeans1d"]
 
 
 def distinct_rates(n_rates: int, seed: int = 0) -> criteo_shaped.Counts:
@@ -139,7 +140,14 @@ def start(small: bool) -> Iterator[Row]:
             yield {"part": "start", "method": what, **times}
 
 
-PARTS = {"size": by_size, "growth": by_rates, "rivals": rivals, "criteo": criteo, "start": start}
+PARTS = {
+    "size": by_size,
+    "growth": by_rates,
+    "rivals": rivals,
+    "criteo": criteo,
+    "prior": prior.rows,
+    "start": start,
+}
 
 
 def main() -> None:

@@ -46,7 +46,8 @@ TESTS = {
         "tests/folding/test_allocation.py",
         "tests/folding/test_methods.py::test_shards_are_bounded_by_the_ids_and_a_lost_guarantee_is_told",
     ],
-    "folding/prior": ["tests/folding/test_prior.py", "-k", "not no_other_prior and not no_signal"],
+    "folding/likelihood": ["tests/folding/test_likelihood.py", "-k", "not no_other_prior and not no_signal"],
+    "folding/prior": ["tests/folding/test_prior.py"],
     "codebook/codebook": ["tests/codebook/test_codebook.py", "-k", "not change_a_byte and not killed_save"],
 }
 # What the package and its tests import: loaded once, before anything is forked.

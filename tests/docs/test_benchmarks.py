@@ -21,8 +21,9 @@ def run(*command):
 
 
 def test_the_small_benchmark_runs_without_the_rivals():
-    out = run("-m", "benchmarks.speed.run", "--small", "--parts", "size,growth,criteo")
+    out = run("-m", "benchmarks.speed.run", "--small", "--parts", "size,growth,criteo,prior")
     assert out.count("part=criteo") == 20
+    assert out.count("part=prior") == 2
 
 
 def test_the_small_benchmark_of_the_estimator_runs():

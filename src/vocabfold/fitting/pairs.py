@@ -20,7 +20,8 @@ from vocabfold.counts.evidence import Evidence
 from vocabfold.counts.units import FRACTIONS, MAX_UNITS, rows_of
 from vocabfold.folding.curve import Curve, order
 from vocabfold.folding.information import loss_of_groups
-from vocabfold.folding.prior import Prior, fixed, most_likely
+from vocabfold.folding.likelihood import most_likely
+from vocabfold.folding.prior import Prior, fixed
 
 EXACT_BITS = 52  # masses beyond 2**52 units are rounded off before solving
 
