@@ -82,7 +82,7 @@ CHECKS: Mapping[str, Check] = {
         of_all(
             "flips of labels and assignments to folds",
             followed="{:.0f} ids of values numbered by rate moved with the label",
-            together="in {:.0f} flips of a kind, the ids of all values with few rows moved past another at once",
+            together="in {:.0f} flips of a kind, the ids of all values with few rows moved past another",
         ),
     ),
     "overflow": Check("overflow", "exact or refused, never wrong", of_all("totals, sums and weights")),
