@@ -135,7 +135,10 @@ def test_a_stage_without_folds_says_that_values_are_grouped(frame, table, recwar
             {"budget": 9, "inputCols": ["site"], "outputCols": ["a", "b"]},
             "outputCols has 2 names for 1 columns",
         ),
-        ({"budget": 9, "minCount": 1, "inputCols": ["site"], "outputCols": ["fold"]}, "must be new names, .*'fold' is not"),
+        (
+            {"budget": 9, "minCount": 1, "inputCols": ["site"], "outputCols": ["fold"]},
+            "must be new names, .*'fold' is not",
+        ),
     ],
 )
 def test_errors_say_what_to_do(frame, options, message):
