@@ -213,7 +213,7 @@ def test_infrequent_values_of_noise_share_one_id():
     )
     rates = 0.1 + 0.8 * (np.array([int(s[1:]) * 7919 % 97 for s in table["site"].to_pylist()]) / 97)
     table = table.append_column("click", pa.array((rng.random(n) < rates).astype(int)))
-    book = vf.fit(vf.count(table, "click", folds=5), 100, min_count=1)
+    book = vf.fit(vf.count(table, "click", folds=5), 100)
     assert book.sizes == {"noise": 1, "site": 22, "user": 1}
     assert [column.gain for column in book.columns.values()] == [0.0, pytest.approx(0.06, abs=0.02), 0.0]
 
