@@ -1,4 +1,4 @@
-"""How many small changes of the code the tests notice: mutants of four modules, made by cosmic-ray.
+"""How many small changes of the code the tests notice: mutants of five modules, made by cosmic-ray.
 
 The operators of cosmic-ray are applied wherever possible (`+` becomes `-`, `<` becomes `<=`, 1 becomes 2, a
 condition is negated, a loop has no iteration, ...). If there are many of one kind for one place, such as the
