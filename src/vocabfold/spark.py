@@ -198,7 +198,7 @@ class VocabularyCompressor(
         book = fit_counts(counts, settings)
         if given["min_count"] is None:
             for text in grouped(book):
-                notes.warn(f"{text}; set foldCol, so that none are, or minCount.")
+                notes.warn(f"{text}: set foldCol or minCount.")
         return self._copyValues(VocabularyCompressorModel(book, counts if fold_column else None))
 
 

@@ -433,7 +433,7 @@ def test_rows_that_were_not_counted_need_no_fold():
     [
         (
             lambda t, c, b: b.transform(t, counts=3),
-            r"^counts must come from vf\.count or vf\.load_counts, got int\.$",
+            r"^counts must come from vf\.count or vf\.load_counts, got int; for rows, use",
         ),
         (
             lambda t, c, b: b.transform(t, fold_column="part"),
@@ -449,7 +449,7 @@ def test_rows_that_were_not_counted_need_no_fold():
         ),
         (
             lambda t, c, b: b.transform(t.slice(1), counts=c),
-            r"^the Arrow Table was not counted as one input, and rows were assigned to folds by their number",
+            r"^the Arrow Table is not what was counted: its rows are others, or in another order",
         ),
         (
             lambda t, c, b: b.transform(t, counts=vf.count(t.slice(1), "click", folds=3)),

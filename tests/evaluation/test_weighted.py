@@ -142,3 +142,10 @@ def test_the_page_counts_a_row_once_in_the_intervals_of_rates():
     for ends in ("rate", "low", "high"):
         assert twenty[ends] == pytest.approx(one[ends], rel=1e-6)
     assert math.fsum(twenty["rows"]) == pytest.approx(20 * math.fsum(one["rows"]))
+
+
+def test_weights_that_were_forgotten_are_missed():
+    rows, new = weighted(clicks(), 20, 1), weighted(clicks(300, seed=5), 20, 1)
+    book, said = book_of(rows), "the codebook was fitted with weights, but these rows have none, "
+    assert book.evaluate(new).warnings[0].startswith(said)
+    assert not any(text.startswith(said) for text in book.evaluate(new, weight="w").warnings)

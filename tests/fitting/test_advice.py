@@ -62,7 +62,7 @@ def test_a_column_without_gain_may_be_left_out():
     idle = [name for name, column in book.columns.items() if column.gain <= 0]
     assert idle == ["a", "b"]
     ids = book.columns["a"].size + book.columns["b"].size
-    assert found == [f"columns 'a', 'b' have no cross-validated gain, but {ids} ids: they may be left out."]
+    assert found == [f"columns 'a', 'b' have no cross-validated gain ({ids} ids): they may be left out."]
 
 
 def test_dates_as_text():
@@ -119,6 +119,15 @@ def test_no_column_has_a_gain():
     assert said_of(rows)[0] == [
         "no column has a cross-validated gain: their values say nothing about the labels of other rows."
     ]
+
+
+def test_few_ids_say_nothing_of_their_values():
+    rows = table(
+        good=lambda rng, label: np.char.add("g", (label * 3 + rng.integers(0, 7, label.size)).astype(str))
+    )
+    found, book = said_of(rows, 3)
+    assert book.gain < 0  # though both columns tell much
+    assert not any("gain" in text for text in found)
 
 
 def test_few_rows_show_nothing():

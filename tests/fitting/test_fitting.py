@@ -183,7 +183,8 @@ def test_options_that_cannot_be_used(options, message):
 
 def test_only_counts_are_fitted():
     with pytest.raises(
-        vf.InputError, match=r"^counts must come from vf\.count or vf\.load_counts, got list\.$"
+        vf.InputError,
+        match=r"^counts must come from vf\.count or vf\.load_counts, got list; for rows, use",
     ):
         fold_counts([1], 3)
 

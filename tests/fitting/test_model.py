@@ -87,11 +87,13 @@ def test_every_rule(table, budget, min_count, dedicated_min, shared_ids, unseen,
 
     # By rate, then by value; dedicated ids of few rows by value, where the mean would be.
     rarer = min(column.mean, 1 - column.mean)
-    few = {v for v in dedicated if sum(table[v]) < max(column.strength, 8 / rarer)}
+    to_order = max(column.strength, 8 / rarer)
+    few = {v for v in dedicated if sum(table[v]) < to_order}
+    few_rare = {column.other} if has_rare_id and sum(sum(table[v]) for v in rare) < to_order else set()
     own = column.size - 1 if unseen == "own" else None
     value_of = {ids[value]: value for value in dedicated}
     places = [
-        (column.mean, 1, value_of[id]) if value_of.get(id) in few else (rate, 0, "")
+        (column.mean, 1, value_of.get(id, "")) if value_of.get(id) in few or id in few_rare else (rate, 0, "")
         for id, rate in enumerate(column.rates)
         if id != own
     ]

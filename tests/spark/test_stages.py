@@ -113,7 +113,8 @@ def test_a_stage_without_folds_says_that_values_are_grouped(frame, table, recwar
     from vocabfold.spark import VocabularyCompressor
 
     with pytest.warns(
-        UserWarning, match="fewer than 20 rows are grouped, as .* no folds; set foldCol, so that none"
+        UserWarning,
+        match="fewer than 20 rows are grouped; counts with folds need no such limit: set foldCol or minCount",
     ):
         model = VocabularyCompressor(inputCols=["a user"], budget=9).fit(frame)
     bare = vf.fit(vf.count(table, "label", "a user"), 9)

@@ -26,6 +26,8 @@ from vocabfold.folding.prior import Prior
 
 _LEAST_RATE = 1e-15  # that differs from 0
 
+_DIGITS = 15  # after the point, of a gain: what comes after them is rounding
+
 Ids = NDArray[np.int32]
 Units = NDArray[np.int64]
 
@@ -72,7 +74,9 @@ def with_gain(counts: Counts, column: BookColumn, found: pa.Table) -> BookColumn
     n_rows = (counts.neg + counts.pos) / counts.units_per_row
     told = told_by_rest(rest_of(of_ids), of_ids, counts, column.strength).sum()
     rows = rows_of({name: side.sum(axis=0) for name, side in of_ids.items()}, counts.units_per_row)
-    return replace(column, gain=float(told / n_rows), training_rows=tuple(map(whole, rows.tolist())))
+    return replace(
+        column, gain=round(float(told / n_rows), _DIGITS) + 0.0, training_rows=tuple(map(whole, rows.tolist()))
+    )
 
 
 def sums_in_folds(found: pa.Table, names: Iterable[str]) -> tuple[dict[str, Units], dict[str, Units]]:
@@ -124,3 +128,10 @@ def gained(
 def other_counts() -> InputError:
     """Return the error for counts that do not belong to a codebook."""
     return InputError("these are not the counts that the codebook was fitted on; give those, or fit these.")
+
+
+def one_fold() -> InputError:
+    """Return the error for rows that are all in one fold."""
+    return InputError(
+        "all rows are in one fold, but at least two folds are needed; count the rows with other folds."
+    )

@@ -285,5 +285,7 @@ def _common_kind(name: str, mine: Mapping[str, str], theirs: Mapping[str, str]) 
 def not_counts(given: object) -> InputError:
     """Return the error for something other than counts."""
     return InputError(
-        f"must come from vf.count or vf.load_counts, got {type(given).__name__}.", argument="counts"
+        f"must come from vf.count or vf.load_counts, got {type(given).__name__}; for rows, use "
+        "vf.fit_transform.",
+        argument="counts",
     )

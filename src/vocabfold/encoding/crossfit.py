@@ -14,7 +14,7 @@ from vocabfold.codebook.codebook import Codebook
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.matching import check_same
-from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
+from vocabfold.codebook.out_of_fold import ids_by_rate, one_fold, other_counts, others
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.table import Table
 from vocabfold.counts.target import assigned
@@ -213,9 +213,9 @@ class Folds:
         counts = self.store.counts
         if fingerprints not in counts.fingerprints:
             raise InputError(
-                f"{place} was not counted as one input, and rows were assigned to folds by their number: give "
-                "the rows as they were counted, each day or shard separately, or count them with a "
-                f"{argument('fold_column')}."
+                f"{place} is not what was counted: its rows are others, or in another order. Rows were "
+                "assigned to folds by their number: give them as they were counted, each day or shard "
+                f"separately, or count them with a {argument('fold_column')}."
             )
         return replace(self, store=replace(self.store, reading=counts.table_of(fingerprints)))
 
@@ -248,13 +248,6 @@ class Folds:
                 argument="fold_column",
             )
         return RowFolds(np.asarray(np.maximum(folds, -1), np.int32))  # a row without a fold was not counted
-
-
-def one_fold() -> InputError:
-    """Return the error for rows that are all in one fold."""
-    return InputError(
-        "all rows are in one fold, but at least two folds are needed; count the rows with other folds."
-    )
 
 
 @kernel

@@ -9,11 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.out_of_fold import ids_by_rate, other_counts, others
+from vocabfold.codebook.out_of_fold import ids_by_rate, one_fold, other_counts, others
 from vocabfold.codebook.spark import same
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.spark import on_spark, two_sessions
-from vocabfold.encoding.crossfit import one_fold
 from vocabfold.io.engines.spark import Cluster, Kept, hint
 
 

@@ -8,6 +8,7 @@ at fit.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from vocabfold.counts.counting import count_as
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.units import in_rows, sql_at_least, sql_rows
 from vocabfold.encoding.encoder import check_kinds, check_values
-from vocabfold.errors import InputError
+from vocabfold.errors import InputError, argument
 from vocabfold.evaluation.chance import NORMAL, ByLabel
 from vocabfold.evaluation.drift import Drift, drift
 from vocabfold.evaluation.results import ColumnEvaluation, Evaluation, warnings_of
@@ -39,7 +40,14 @@ Floats = NDArray[np.float64]
 
 def evaluate(book: Codebook, data: Any, label: str | None, **options: Any) -> Evaluation:
     """Evaluate a codebook on rows that it was not fitted on; see `Codebook.evaluate`."""
-    return judge(book, *count_new(book, data, label, **options))
+    found = judge(book, *count_new(book, data, label, **options))
+    if not book.has_weights or options["weight"] is not None:
+        return found
+    said = (
+        "the codebook was fitted with weights, but these rows have none, so their rates and gains are others: "
+        f"give {argument('weight')}."
+    )
+    return replace(found, warnings=(said, *found.warnings))
 
 
 def count_new(

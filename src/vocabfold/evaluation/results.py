@@ -10,7 +10,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from reprlib import repr as short
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
@@ -23,6 +25,7 @@ _MOST_MOVED, _EXAMPLES = 2, 2  # ids of a column that has drifted, and values of
 MUCH_DRIFT = 0.25  # of the population stability index, beyond chance
 _MORE_UNSEEN = 0.1  # of the rows, beyond those expected
 _LEAST = 1e-4  # nats per row that are worth a warning
+_FEW_ROWS = 100  # which ids explain well by chance
 
 
 @dataclass(frozen=True)
@@ -168,14 +171,16 @@ def warnings_of(book: Codebook, name: str, found: ColumnEvaluation) -> list[str]
             *_leaking(book, name, found),
             *_not_generalising(book, found),
             *_ordered(book, name),
-            *_changing(found),
-            *_drifting(book, name, found),
+            *(_changing(found) or _drifting(book, name, found)),
         )
     ]
 
 
 def _leaking(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[str]:
-    if text := nearly_unique(book, name) or leaking(book, found.information, "its ids explain"):
+    text = nearly_unique(book, name)
+    if text is None and np.sum(found.ids["rows"]) >= _FEW_ROWS:
+        text = leaking(book, found.information, "its ids explain")
+    if text:
         yield text
 
 
@@ -203,21 +208,28 @@ def _ordered(book: Codebook, name: str) -> Iterator[str]:
         yield f"has only {values}. If their order means something, give it to the model as it is."
 
 
-def _changing(found: ColumnEvaluation) -> Iterator[str]:
-    if found.unseen > found.expected_unseen + _MORE_UNSEEN:
-        expected = f"{100 * found.expected_unseen:.0f} % were expected"
-        yield f"has unseen values in {100 * found.unseen:.0f} % of the rows; {expected}. Refit on recent rows."
+def _changing(found: ColumnEvaluation) -> list[str]:
+    if found.unseen <= found.expected_unseen + _MORE_UNSEEN:
+        return []
+    expected = f"{100 * found.expected_unseen:.0f} % were expected"
+    return [f"has unseen values in {100 * found.unseen:.0f} % of the rows; {expected}. Refit on recent rows."]
 
 
-def _drifting(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[str]:
-    if found.drift > MUCH_DRIFT + _CLEAR * found.drift_error:
-        moved = ", ".join(_moved(book, name, **one) for one in found.moved[:_MOST_MOVED])
-        yield f"has drifted: population stability index {found.drift:.2f}: {moved}. Refit on recent rows."
+def _drifting(book: Codebook, name: str, found: ColumnEvaluation) -> list[str]:
+    if found.drift <= MUCH_DRIFT + _CLEAR * found.drift_error:
+        return []
+    moved = ", ".join(_moved(book, name, **one) for one in found.moved[:_MOST_MOVED])
+    return [f"has drifted: population stability index {found.drift:.2f}: {moved}. Refit on recent rows."]
 
 
 def _moved(book: Codebook, name: str, id: float, share: float, expected: float) -> str:
     """Say how the share of an id changed."""
     values = book.members(name, int(id), _EXAMPLES + 1)
-    some = ", ".join(short(value) for value in values[:_EXAMPLES]) + ", ..." * (len(values) > _EXAMPLES)
+    some = ", ".join(_shown(value) for value in values[:_EXAMPLES]) + ", ..." * (len(values) > _EXAMPLES)
     of_values = f" ({some})" if values else " (no value of the codebook)"
     return f"id {id}{of_values} has {100 * share:.1f} % of the rows ({100 * expected:.1f} % expected)"
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written, texts in quotes."""
+    return short(value) if isinstance(value, str) else str(value)

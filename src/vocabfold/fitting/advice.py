@@ -5,6 +5,7 @@ Counts and folds show these at fit; the rest, such as drift, takes other rows, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -133,9 +134,16 @@ def is_date(text: str) -> bool:
 
 
 def _idle(book: Codebook, names: Sequence[str]) -> Iterator[str]:
-    """Name the columns whose ids gain nothing out of fold."""
+    """Name the columns that gain nothing out of fold, though their ids keep what there is.
+
+    Few ids of a small budget may gain nothing, whatever the values would with more.
+    """
     columns = {name: book.columns[name] for name in names}
-    idle = {name: of.size for name, of in columns.items() if of.gain is not None and of.gain <= 0}
+    idle = {
+        name: of.size
+        for name, of in columns.items()
+        if of.gain is not None and of.gain <= 0 and (math.isinf(of.strength) or of.information >= of.total / 2)
+    }
     if not idle or book.rows_known < _SURE_ROWS:
         return
     if len(idle) == len(book.columns):
@@ -144,6 +152,5 @@ def _idle(book: Codebook, names: Sequence[str]) -> Iterator[str]:
     one = len(idle) == 1
     yield (
         f"{'column' if one else 'columns'} {', '.join(map(repr, idle))} {'has' if one else 'have'} no "
-        f"cross-validated gain, but {number(sum(idle.values()), 'id')}: {'it' if one else 'they'} may be "
-        "left out."
+        f"cross-validated gain ({number(sum(idle.values()), 'id')}): {'it' if one else 'they'} may be left out."
     )

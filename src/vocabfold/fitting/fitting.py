@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.codebook.out_of_fold import with_gain
+from vocabfold.codebook.out_of_fold import one_fold, with_gain
 from vocabfold.codebook.settings import AUTO, LEAST_IDS, FitSettings
 from vocabfold.codebook.spark import SparkStore
 from vocabfold.codebook.stores import FittedStore
@@ -134,6 +136,8 @@ def fit_counts(counts: Counts, settings: FitSettings) -> Codebook:
                 of_folds = of_folds or fold_rates.sums_of(counts, by_fold)  # all columns add up to the same
                 if len(columns[name].shared) > 1 and fold_rates.is_even(counts, by_fold):
                     even.append(name)
+            if sum(np.any(list(of_folds.values()), axis=0)) < 2:
+                raise one_fold()
             is_misled = fold_rates.check(counts, columns, of_folds, even)
     if is_model:
         columns = {name: replace(column, gap=None) for name, column in columns.items()}

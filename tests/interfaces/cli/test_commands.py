@@ -94,7 +94,7 @@ def test_training_rows_are_encoded_out_of_fold(vocabfold, rows):
     )
     ok(vocabfold("transform", "two", *rows, "--counts", "counts", "-o", "two.parquet"))
     assert pq.read_table("two.parquet").equals(pq.read_table("train.parquet"))
-    assert "monday.parquet was not counted as one input" in bad(
+    assert "monday.parquet is not what was counted" in bad(
         vocabfold("transform", "two", rows[0], "--counts", "counts", "-o", "one.parquet")
     )
 
@@ -552,3 +552,29 @@ def test_one_of_many_is_in_the_singular(vocabfold):
     ok(vocabfold("fit", "log.csv", "--label", "click", *words))
     out = ok(vocabfold("inspect", "book", "--feature", "site", "--limit", "2"))
     assert "\n... and 1 more id (--limit)\n" in out
+
+
+def test_rows_are_not_written_into_a_codebook(vocabfold, rows):
+    ok(vocabfold("fit", rows[0], "--label", "click", "--budget", "9", "-o", "book"))
+    said = "is the folder of a codebook; give another place for rows."
+    assert said in bad(vocabfold("transform", "book", rows[0], "-o", "book"))
+    assert said in bad(vocabfold("transform", "book", rows[0], "-o", "book/"))
+
+
+def test_a_single_fold_is_none(vocabfold):
+    pq.write_table(pa.table({"a": ["x", "y"] * 9, "y": [0, 1, 1] * 6, "f": [0] * 18}), "in.parquet")
+    fit = [
+        "fit",
+        "in.parquet",
+        "--label",
+        "y",
+        "--features",
+        "a",
+        "--budget",
+        "2",
+        "--fold-column",
+        "f",
+        "-o",
+        "b",
+    ]
+    assert "all rows are in one fold, but at least two folds are needed" in bad(vocabfold(*fit))

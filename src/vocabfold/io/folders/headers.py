@@ -49,6 +49,11 @@ CODEBOOK = Layout("codebook", "codebook.json")
 COUNTS = Layout("table of counts", "counts.json")
 
 
+def saved_in(folder: Path) -> str | None:
+    """Return what is saved in a folder, in words; None, if nothing is."""
+    return next((layout.noun for layout in (CODEBOOK, COUNTS) if (folder / layout.header).is_file()), None)
+
+
 def checksummed(header: Mapping[str, Any]) -> bytes:
     """Return a JSON object as bytes, its own sha256 in the last line."""
     text = json.dumps(header, indent=2, ensure_ascii=False, allow_nan=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 from vocabfold.errors import InputError, argument
 from vocabfold.io.engines import spark
+from vocabfold.io.folders import headers
 from vocabfold.io.rows import files, frames, writing
 
 
@@ -40,6 +41,8 @@ def check_frame(data: Any) -> None:
 
 def jobs(data: Any, out: str | os.PathLike[str], preset: str | None) -> list[tuple[Any, Path]]:
     """Return pairs of data and target: all data to one file, or each file to one of the same name."""
+    if saved := headers.saved_in(writing.place(out)):
+        raise InputError(f"{out} is the folder of a {saved}; give another place for rows.")
     is_files = files.are_paths(data)
     read = files.find(data) if is_files else []
     target = writing.place(out)
