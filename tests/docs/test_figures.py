@@ -38,22 +38,13 @@ def test_the_page_on_new_rows_shows_the_run_that_it_links(monkeypatch):
     assert tables.shown("leakage", text) == report.for_page(report.read_csv(newest / "raw.csv"))
 
 
-def test_the_page_on_new_rows_shows_what_an_id_for_unseen_values_is_worth(monkeypatch):
+@pytest.mark.parametrize(("module", "run"), [("unseen_report", "unseen"), ("identified", "identified")])
+def test_the_page_on_new_rows_shows_the_runs_that_it_links(monkeypatch, module, run):
     monkeypatch.syspath_prepend(ROOT)
-    report, tables = (import_module(name) for name in ("benchmarks.leakage.unseen_report", "tools.tables"))
-    text = report.PAGE.read_text(encoding="utf-8")
-    newest = tables.newest("unseen")
+    report, tables = (import_module(name) for name in (f"benchmarks.leakage.{module}", "tools.tables"))
+    text, newest = report.PAGE.read_text(encoding="utf-8"), tables.newest(run)
     assert f"benchmarks/runs/{newest.name}/README.md" in text
-    assert tables.shown("unseen", text) == report.losses(tables.read_csv(newest / "raw.csv")).strip()
-
-
-def test_the_page_on_new_rows_shows_what_ids_are_worth_beside_columns_that_identify_the_value(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT)
-    report, tables = (import_module(name) for name in ("benchmarks.leakage.identified", "tools.tables"))
-    text = report.PAGE.read_text(encoding="utf-8")
-    newest = tables.newest("identified")
-    assert f"benchmarks/runs/{newest.name}/README.md" in text
-    assert tables.shown("identified", text) == report.losses(tables.read_csv(newest / "raw.csv")).strip()
+    assert tables.shown(run, text) == report.losses(tables.read_csv(newest / "raw.csv")).strip()
 
 
 def test_the_page_on_spark_shows_the_run_that_it_links(monkeypatch):
