@@ -55,6 +55,7 @@ def run(small: bool) -> Iterator[Row]:
     """Try all of them; a small run takes a part of the seeds."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", vf.AdviceWarning)
         warnings.filterwarnings(
             "ignore", message=".*(looks like the training data|rows weigh up to|shards are more than)"
         )
