@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from vocabfold.counts.by_value import decoded
+from vocabfold.counts.frames import Frame
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
 from vocabfold.counts.units import UNITS, alike_in_folds, sql_at_least
@@ -133,7 +135,7 @@ class LocalTable:
             key = part.kinds[name], part.integers, part.is_by_fold, sums, is_file
             alike.setdefault(key, []).extend(table if is_file else [table])
         for (*_, sums, is_file), tables in alike.items():
-            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), sums
+            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(map(decoded, tables)))), sums
 
     def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column its distinct sums, in order, and how many values have each."""
@@ -175,12 +177,21 @@ def count_rows(engine: Engine, rows: Rows, features: Sequence[str], target: Targ
     integers = "INTEGER" if target.neg + target.pos < 2**31 else "BIGINT"  # half the bytes, if they do
     folder = None
     room = engine.memory_limit * _KEPT_SHARE  # bytes
+    frame = Frame(engine, rows, target)
     scan, values, part = rows.scan, {name: rows.columns[name].sql for name in features}, target
+    staged: Path | None = None
     for i, name in enumerate(track(features, "counting", engine.progress)):
-        if len(features) > _MANY_COLUMNS and i % _STAGED == 0:
+        table = frame.count(name, integers)
+        if table is not None and table.nbytes < room:
+            tables[name] = table
+            room -= table.nbytes
+            continue
+        if len(features) > _MANY_COLUMNS and (staged is None or name not in values):
             path = engine.folder / f"{i}.parquet"  # never one that was read before: the engine may remember it
             scan, values, part = _staged(engine, rows, features[i : i + _STAGED], target, path)
-            (engine.folder / f"{i - _STAGED}.parquet").unlink(missing_ok=True)
+            if staged:
+                staged.unlink()
+            staged = path
         sql = _query(scan, values[name], part, integers)
         table = engine.run_within(sql, room) if room > 0 and target.n_rows <= _MANY_ROWS else None
         if table is not None:
@@ -213,7 +224,7 @@ def _staged(
             is_positive="is_positive",
             units=target.units and "units",
             fold=target.fold and "fold",
-            where="",
+            conditions=(),
         ),
     )
 
