@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.digest import hash_of_rows
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.queries import alike_in_folds, sorted_by_value
+from vocabfold.counts.by_value import ByValue
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.local import add_up
 from vocabfold.counts.units import sql_at_least
@@ -172,9 +175,40 @@ class FittedStore(LocalStore):
             f"UNION ALL SELECT value, id, {sums} FROM {of_values}"
         )
 
+    def ids(self, name: str) -> tuple[ByValue, NDArray[np.int32]] | None:
+        """Return the counts of a column in memory, and the id of each value, -1 if it is rare; None: by query."""
+        built, by_value = self.built[name], self.counts.table.by_value(name)
+        if by_value is None or built.buckets:
+            return None
+        import pyarrow.compute as pc  # slow to import
+
+        ids = by_value.of_pairs(built.of_pairs, built.of_pairs["id"].to_numpy())
+        # All others are rare, or have a dedicated id, as those may that have the sums of others.
+        left = np.flatnonzero((ids < 0) | built.is_divided)
+        found = pc.index_in(by_value.values.take(pa.array(left)), built.of_values["value"])
+        is_dedicated = np.asarray(found.is_valid())
+        ids[left[is_dedicated]] = np.asarray(built.of_values["id"])[np.asarray(found.drop_null())]
+        return by_value, ids
+
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory."""
+        loaded = {}
+        for name in names:
+            if found := self.ids(name):
+                (by_value, ids), kept = found, found[1] >= 0
+                values = by_value.values if kept.all() else by_value.values.filter(pa.array(kept))
+                loaded[name] = Index(pa.chunked_array([values]), ids[kept])
+            else:
+                loaded |= super().load([name])
+        return loaded
+
     def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same id, counts, fold and counts there."""
         for name in track(self.counts.features, "trying other folds", engine.progress):
+            if found := self.ids(name):
+                by_value, ids = found
+                yield name, by_value.with_ids(ids)
+                continue
             by_fold = self.counts.sql(engine, name, by_fold=True)
             yield name, engine.run(alike_in_folds(self.sql(engine, name), by_fold, self.sums))
 

@@ -1,16 +1,16 @@
 """Arrow columns -> the counts of their values, without SQL: values become places, by which rows are summed.
 
-In memory that is several times as quick as a query for each step, most of which goes into its plan: a column of
-few rows takes a fraction of a millisecond. Values are in the order that SQL gives them, and sums are integers, so
-that nobody can tell which way a column was counted.
+In memory that is several times as quick as a query for each step, most of which goes into its plan: a column
+of few rows takes a fraction of a millisecond. Values are in the order that SQL gives them, and sums are
+integers, so that nobody can tell which way a column was counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ Places = NDArray[np.int64]
 
 def is_small(columns: Iterable[pa.ChunkedArray], memory_limit: int) -> bool:
     """Tell whether the rows of a column may be summed here: the one rule for it."""
-    n_bytes = sum(column.nbytes + _ROW_BYTES * len(column) for column in columns)
+    n_bytes = sum(int(column.nbytes) + _ROW_BYTES * len(column) for column in columns)
     return n_bytes <= min(_MOST_BYTES, memory_limit * _SHARE)
 
 
@@ -56,19 +56,18 @@ class ByValue:
         return cls(values, starts, (kept % n_folds).astype(np.int32) if folds is not None else _NONE, found)
 
     @classmethod
-    def of_table(cls, table: pa.Table, names: Mapping[str, str]) -> Self:
-        """Return the counts that `table` holds; `names` are the sums, and what the table calls them."""
+    def of_table(cls, table: pa.Table, sums: Mapping[str, Units]) -> Self:
+        """Return the counts of a table that `table` made, given its sums."""
         words = table["value"].chunk(0)
         codes = np.asarray(words.indices.fill_null(-1))
         n_missing = int(codes.size > 0 and codes[0] < 0)
         values = pa.concat_arrays([pa.nulls(n_missing, words.type.value_type), words.dictionary])
         starts = np.searchsorted(codes, np.arange(len(values) + 1) - n_missing)
         folds = table["fold"].to_numpy() if "fold" in table.column_names else _NONE
-        sums = {name: np.asarray(table[given], np.int64) for name, given in names.items()}
         return cls(values, starts, folds, sums)
 
     def table(self, type: pa.DataType) -> pa.Table:
-        """Return the counts as a table with sums of a type; values are a dictionary, in the order of the rows."""
+        """Return a table of the counts, with sums of a type; values are a dictionary, in the order of rows."""
         n_missing = int(len(self.values) > 0 and not self.values[0].is_valid)
         codes = self.of_entries.astype(np.int32) - np.int32(n_missing)
         indices = pa.array(codes, mask=codes < 0) if n_missing else pa.array(codes)
@@ -88,6 +87,50 @@ class ByValue:
         if len(self.values) == self.starts[-1]:
             return dict(self.entries)
         return {name: np.add.reduceat(side, self.starts[:-1]) for name, side in self.entries.items()}
+
+    @cached_property
+    def _pairs(self) -> tuple[Places, Places]:
+        """A value with each of the distinct sums, in the order of these, and the place of each value's."""
+        return distinct_rows(list(self.sums.values()))
+
+    @property
+    def pairs(self) -> pa.Table:
+        """The distinct sums, in order, and how many values have each."""
+        first, places = self._pairs
+        n_values = np.bincount(places, minlength=first.size)
+        return pa.table({**{name: side[first] for name, side in self.sums.items()}, "n": n_values})
+
+    def of_pairs(self, pairs: pa.Table, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the id of each value, given those of some distinct sums; -1 of all other values."""
+        first, places = self._pairs
+        both = [
+            np.concatenate([side[first], np.asarray(pairs[name], np.int64)]) for name, side in self.sums.items()
+        ]
+        of_both = distinct_rows(both)[1]
+        found = np.full(of_both.size, -1, np.int32)
+        found[of_both[first.size :]] = ids
+        return found[of_both[: first.size]][places]
+
+    @property
+    def in_folds(self) -> pa.Table:
+        """The sums of each entry, and those of its value in all folds (all_neg, ...)."""
+        of_all = {f"all_{name}": side[self.of_entries] for name, side in self.sums.items()}
+        return pa.table({**self.entries, **of_all, "n": np.ones(self.starts[-1], np.int64)})
+
+    def with_ids(self, ids: NDArray[np.int32]) -> pa.Table:
+        """Return the fold and the sums of each entry, and the id and all sums of its value; -1: it has none."""
+        of_entries = ids[self.of_entries]
+        is_rare = of_entries < 0
+        table = self.in_folds.append_column("fold", pa.array(self.folds))
+        for name in self.sums:
+            i = table.schema.get_field_index(f"all_{name}")
+            table = table.set_column(i, f"all_{name}", pa.array(table[i].to_numpy(), mask=is_rare))
+        return table.append_column("id", pa.array(of_entries, mask=is_rare))
+
+    def chosen(self, is_chosen: NDArray[np.bool_]) -> pa.Table:
+        """Return some of the values, in order, and their sums."""
+        values = self.values.filter(pa.array(is_chosen))
+        return pa.table({"value": values, **{name: side[is_chosen] for name, side in self.sums.items()}})
 
 
 _NONE = np.empty(0, np.int32)
@@ -131,7 +174,7 @@ def sorted_values(
 
 
 def _encoded(column: pa.ChunkedArray, kind: str) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Return the values of a column as its kind has them, each once, and the place of each row's; -1: missing."""
+    """Return the values of a column as its kind has them, and the place of each row's; -1: missing."""
     import pyarrow.compute as pc
 
     target = KINDS[kind].arrow
@@ -151,11 +194,12 @@ def _encoded(column: pa.ChunkedArray, kind: str) -> tuple[pa.Array, NDArray[np.i
 
 
 def _joined(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Return the dictionaries of all chunks as one, in which words may come twice, and the codes of all rows."""
-    words, codes, n_words = [], [np.empty(0, np.int32)], 0
+    """Return the dictionaries of all chunks as one, in which words may come twice, and all codes."""
+    words: list[pa.Array] = []
+    codes, n_words = [np.empty(0, np.int32)], 0
     for chunk in column.chunks:
         if not (words and words[-1].equals(chunk.dictionary)):
-            n_words = sum(map(len, words))
+            n_words = sum(len(part) for part in words)
             words.append(chunk.dictionary)
         of_chunk = np.asarray(chunk.indices.cast(pa.int32()).fill_null(-1))
         codes.append(np.where(of_chunk < 0, of_chunk, of_chunk + n_words) if n_words else of_chunk)
@@ -166,8 +210,23 @@ def _joined(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
 def distinct(keys: Places, n_keys: int) -> tuple[Places, Places]:
     """Return the distinct ones of some numbers below `n_keys`, in order, and the place of each among them."""
     if n_keys > 4 * keys.size + 1000:
-        return np.unique(keys, return_inverse=True)
+        found, places = np.unique(keys, return_inverse=True)
+        return found, places
     is_there = np.zeros(n_keys, np.bool_)
     is_there[keys] = True
     places = np.cumsum(is_there) - 1
     return np.flatnonzero(is_there), places[keys]
+
+
+def distinct_rows(columns: list[Units]) -> tuple[Places, Places]:
+    """Return one of each of the distinct rows of numbers, in their order, and the place of each row's."""
+    places = np.zeros(columns[0].size, np.int64)
+    n_found = 1
+    for column in columns:
+        least, most = int(column.min(initial=0)), int(column.max(initial=0))
+        kept, of_column = distinct(column - least, most - least + 1)
+        kept, places = distinct(places * kept.size + of_column, n_found * kept.size)
+        n_found = kept.size
+    first = np.zeros(n_found, np.int64)
+    first[places] = np.arange(places.size)
+    return first, places

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
-from vocabfold.counts.by_value import decoded
+from vocabfold.counts.by_value import ByValue, Units, decoded, is_small, is_sorted, sorted_values
 from vocabfold.counts.frames import Frame
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
-from vocabfold.counts.units import UNITS, alike_in_folds, sql_at_least
+from vocabfold.counts.units import UNITS, alike_in_folds, rows_of, sql_at_least
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
@@ -91,14 +94,58 @@ class LocalTable:
     _sums: tuple[str, ...]
     _folds: int
     _memory_limit: int | None
+    _by_value: dict[str, ByValue | None] = field(default_factory=dict)  # columns, once they were asked for
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_by_value": {}}  # the parts have it all
+
+    def by_value(self, name: str) -> ByValue | None:
+        """Return the counts of a column in memory; None, if they are in files or too many."""
+        if name not in self._by_value:
+            tables = [part.tables[name] for part in self._parts]
+            in_memory = [table for table in tables if not isinstance(table, list)]
+            is_here = len(in_memory) == len(tables) and is_small([t["value"] for t in in_memory], self._room)
+            self._by_value[name] = self._added(name, in_memory) if is_here else None
+        return self._by_value[name]
+
+    @cached_property
+    def _room(self) -> int:
+        return Engine(self._memory_limit).memory_limit
+
+    def _added(self, name: str, tables: Sequence[pa.Table]) -> ByValue | None:
+        """Return the counts of a column in memory, all parts together."""
+        sums = [self._sums_of(part, table) for part, table in zip(self._parts, tables, strict=True)]
+        if len(tables) == 1 and is_sorted(tables[0]):
+            return ByValue.of_table(tables[0], sums[0])
+        type = KINDS[self._kinds[name]].arrow
+        values = [decoded(table)["value"].cast(type).chunks for table in tables]
+        found = sorted_values(pa.chunked_array(list(chain(*values)), type), self._kinds[name])
+        folds = (
+            np.concatenate([np.asarray(table["fold"], np.int64) for table in tables]) if self._folds else None
+        )
+        of_all = {side: np.concatenate([of_part[side] for of_part in sums]) for side in self._sums}
+        return found and ByValue.of_rows(*found, folds, self._folds, of_all)
+
+    def _sums_of(self, part: LocalPart, table: pa.Table) -> dict[str, Units]:
+        """Return the sums of a part as those of all parts: without weights, units are rows."""
+        scale = self._units_per_row // part.units_per_row
+        return {
+            name: np.asarray(table[name if name in part.sums else name.removesuffix("_rows")], np.int64)
+            * (scale if name in UNITS else 1)
+            for name in self._sums
+        }
 
     def n_values(self) -> dict[str, int]:
         """Return how many values each column has; of sums and folds, they have to be counted."""
+        found = {}
         with Engine(self._memory_limit) as engine:
-            return {
-                name: engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"][0].as_py()
-                for name in track(list(self._kinds), "counting values", engine.progress)
-            }
+            for name in track(list(self._kinds), "counting values", engine.progress):
+                if by_value := self.by_value(name):
+                    found[name] = len(by_value.values)
+                else:
+                    n_values = engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"]
+                    found[name] = n_values[0].as_py()
+        return found
 
     def n_known(self, name: str) -> int | None:
         """Return how many values a column has, if that is known without reading it."""
@@ -141,22 +188,32 @@ class LocalTable:
         """Yield for each column its distinct sums, in order, and how many values have each."""
         sums = ", ".join(self._sums)
         for name in track(list(self._kinds), "fitting", engine.progress):
-            sql = f"SELECT {sums}, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY {sums}"
-            yield name, engine.run(f"{sql} ORDER BY {sums}")
+            if by_value := self.by_value(name):
+                yield name, by_value.pairs
+            else:
+                sql = f"SELECT {sums}, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY {sums}"
+                yield name, engine.run(f"{sql} ORDER BY {sums}")
 
     def alike_in_folds(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same sums in a fold, and in all folds."""
         for name in track(list(self._kinds), "trying other folds", engine.progress):
-            yield name, engine.run(alike_in_folds(f"({self.sql(engine, name, by_fold=True)})", self._sums))
+            if by_value := self.by_value(name):
+                yield name, by_value.in_folds
+            else:
+                sql = alike_in_folds(f"({self.sql(engine, name, by_fold=True)})", self._sums)
+                yield name, engine.run(sql)
 
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""
         sums = ", ".join(self._sums)
         chosen = f"WHERE {sql_at_least(self._sums, self._units_per_row, least)} ORDER BY value NULLS FIRST"
-        return {
-            name: engine.run(f"SELECT value, {sums} FROM ({self.sql(engine, name)}) {chosen}")
-            for name in self._kinds
-        }
+        found = {}
+        for name in self._kinds:
+            if by_value := self.by_value(name):
+                found[name] = by_value.chosen(rows_of(by_value.sums, self._units_per_row) >= least)
+            else:
+                found[name] = engine.run(f"SELECT value, {sums} FROM ({self.sql(engine, name)}) {chosen}")
+        return found
 
     def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
         """Write the files of all columns, and return their entries in the header."""
@@ -181,7 +238,7 @@ def count_rows(engine: Engine, rows: Rows, features: Sequence[str], target: Targ
     scan, values, part = rows.scan, {name: rows.columns[name].sql for name in features}, target
     staged: Path | None = None
     for i, name in enumerate(track(features, "counting", engine.progress)):
-        table = frame.count(name, integers)
+        table = frame.count(name, integers) if target.n_rows <= _MANY_ROWS else None
         if table is not None and table.nbytes < room:
             tables[name] = table
             room -= table.nbytes

@@ -122,6 +122,9 @@ class SparkTable:
             queries.append(f"SELECT {i} AS feature, {', '.join(names)} FROM {found}")
         return f"({' UNION ALL '.join(queries)})"
 
+    def by_value(self, name: str) -> None:
+        """Return nothing: the counts are not in memory."""
+
     def sql(self, engine: Engine, name: str, *, by_fold: bool) -> str:
         """Return the query for a column, which comes to the driver."""
         return f"SELECT * FROM {engine.table(self.column(name, by_fold=by_fold))}"
