@@ -71,7 +71,9 @@ def tables(draw, n_columns=2):
         pa.float64(),
     )
     found["f"] = pa.array([0, 1, 1, 0, *of_rows(st.integers(0, 2))[4:]])
-    options = draw(st.sampled_from([{}, {"folds": 3}, {"fold_column": "f"}, {"folds": 2, "fold_seed": 5}]))
+    options = draw(
+        st.sampled_from([{}, {"folds": 3}, {"folds": 3, "fold_column": "f"}, {"folds": 2, "fold_seed": 5}])
+    )
     weight = draw(st.sampled_from([{}, {"weight": "w"}]))
     return pa.table(found), options | weight | {"drop_null_labels": True, "features": [*found][:n_columns]}
 

@@ -31,6 +31,8 @@ from vocabfold.io.folders import headers, parquet_guard
 from vocabfold.io.folders.parquet_writer import Saver
 from vocabfold.support.progress import track
 
+Ids = NDArray[np.int32]
+
 
 class Store(Protocol):
     """Where the values of a codebook are."""
@@ -40,6 +42,9 @@ class Store(Protocol):
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory, ready to be searched."""
+
+    def ids_in_memory(self, counts: Counts, name: str) -> tuple[ByValue, Ids] | None:
+        """Return the counts of a column and the id of each value, -1 if it is rare, if all is in memory."""
 
     def value_bytes(self, name: str) -> int:
         """Return how many bytes the texts of a column have; 0, if that is unknown."""
@@ -70,6 +75,10 @@ class LocalStore:
         with Engine(self.memory_limit) as engine:
             tables = {name: engine.run(sorted_by_value(self.sql(engine, name), "value, id")) for name in names}
         return {name: Index(table["value"], table["id"].to_numpy()) for name, table in tables.items()}
+
+    def ids_in_memory(self, counts: Counts, name: str) -> tuple[ByValue, Ids] | None:
+        """Return nothing: values are not in memory."""
+        return None
 
     def value_bytes(self, name: str) -> int:
         """Return how many bytes the texts of a column have: unknown, as they were not read."""
@@ -175,10 +184,10 @@ class FittedStore(LocalStore):
             f"UNION ALL SELECT value, id, {sums} FROM {of_values}"
         )
 
-    def ids(self, name: str) -> tuple[ByValue, NDArray[np.int32]] | None:
-        """Return the counts of a column in memory, and the id of each value, -1 if it is rare; None: by query."""
+    def ids_in_memory(self, counts: Counts, name: str) -> tuple[ByValue, Ids] | None:
+        """Return the counts of a column and the id of each value, -1 if it is rare, if all is in memory."""
         built, by_value = self.built[name], self.counts.table.by_value(name)
-        if by_value is None or built.buckets:
+        if by_value is None or built.buckets or counts.table is not self.counts.table:
             return None
         import pyarrow.compute as pc  # slow to import
 
@@ -194,8 +203,9 @@ class FittedStore(LocalStore):
         """Return the values of columns and their ids in memory."""
         loaded = {}
         for name in names:
-            if found := self.ids(name):
-                (by_value, ids), kept = found, found[1] >= 0
+            if found := self.ids_in_memory(self.counts, name):
+                by_value, ids = found
+                kept = ids >= 0
                 values = by_value.values if kept.all() else by_value.values.filter(pa.array(kept))
                 loaded[name] = Index(pa.chunked_array([values]), ids[kept])
             else:
@@ -205,7 +215,7 @@ class FittedStore(LocalStore):
     def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same id, counts, fold and counts there."""
         for name in track(self.counts.features, "trying other folds", engine.progress):
-            if found := self.ids(name):
+            if found := self.ids_in_memory(self.counts, name):
                 by_value, ids = found
                 yield name, by_value.with_ids(ids)
                 continue
