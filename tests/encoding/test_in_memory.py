@@ -1,5 +1,6 @@
 """Training rows that are encoded in memory, against queries for them."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,17 +22,19 @@ _FITS = st.sampled_from(
 def encoded(table, options, fit):
     counts = vf.count(table, "y", **options)
     book = vf.fit(counts, 14, **fit)
-    turned = table.take([*range(1, table.num_rows), 0])
-    return [
-        # The order of rows is looked at, as these may be others than those that were counted.
-        *(outcome(lambda: book.transform(rows, counts=counts, only_ids=True)) for rows in (table, turned)),
-        outcome(lambda: vf.fit_transform(table, "y", 14, **options, **fit, only_ids=True)[1]),
-    ]
+    turned = pa.concat_tables([table.slice(1), table.slice(0, 1)])
+    # The order of rows is looked at, as these may be others than those that were counted.
+    found = [outcome(book.transform, rows, counts=counts, only_ids=True) for rows in (table, turned)]
+    return [*found, outcome(fitted_and_encoded, table, options | fit)]
 
 
-def outcome(function):
+def fitted_and_encoded(table, options):
+    return vf.fit_transform(table, "y", 14, **options, only_ids=True)[1]
+
+
+def outcome(function, *args, **options):
     try:
-        return function().to_pydict()
+        return function(*args, **options).to_pydict()
     except vf.InputError as error:
         return str(error)
 
