@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from vocabfold.io.engines.kinds import KINDS
 
 _SHARE = 1 / 8  # of the memory limit, that one column may take here;
-_MOST_BYTES = 2**29  # and no more than this: to hash long values takes longer than to compare them
-_ROW_BYTES = 64  # that a row takes besides its value
+_MOST_BYTES = 2**28  # and no more than this: long values would be copied several times
+_ROW_BYTES = 32  # that a row takes besides its value
 
 Units = NDArray[np.int64]
 Places = NDArray[np.int64]
@@ -75,6 +75,12 @@ class ByValue:
         if self.folds.size:
             columns["fold"] = pa.array(self.folds)
         return pa.table(columns | {name: pa.array(side, type) for name, side in self.entries.items()})
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, with those of what is kept once it was asked for."""
+        per_entry, per_value = 8 * (len(self.entries) + 1) + self.folds.itemsize, 8 * (len(self.entries) + 2)
+        return int(self.values.nbytes) + per_entry * int(self.starts[-1]) + per_value * len(self.values)
 
     @cached_property
     def of_entries(self) -> Places:

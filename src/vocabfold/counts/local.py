@@ -94,22 +94,28 @@ class LocalTable:
     _sums: tuple[str, ...]
     _folds: int
     _memory_limit: int | None
-    _by_value: dict[str, ByValue | None] = field(default_factory=dict)  # columns, once they were asked for
+    _by_value: dict[str, ByValue | None] = field(default_factory=dict)  # columns that were asked for
+    _kept: list[int] = field(default_factory=lambda: [0])  # bytes that these take
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_by_value": {}}  # the parts have it all
+        return vars(self) | {"_by_value": {}, "_kept": [0]}  # the parts have it all
 
     def by_value(self, name: str) -> ByValue | None:
         """Return the counts of a column in memory; None, if they are in files or too many."""
-        if name not in self._by_value:
-            tables = [part.tables[name] for part in self._parts]
-            in_memory = [table for table in tables if not isinstance(table, list)]
-            is_here = len(in_memory) == len(tables) and is_small([t["value"] for t in in_memory], self._room)
-            self._by_value[name] = self._added(name, in_memory) if is_here else None
-        return self._by_value[name]
+        if name in self._by_value:
+            return self._by_value[name]
+        tables = [part.tables[name] for part in self._parts]
+        in_memory = [table for table in tables if not isinstance(table, list)]
+        is_here = len(in_memory) == len(tables) and is_small([t["value"] for t in in_memory], self._limit)
+        found = self._added(name, in_memory) if is_here else None
+        n_bytes = 0 if found is None else found.nbytes
+        if self._kept[0] + n_bytes <= self._limit * _KEPT_SHARE:  # beside the tables
+            self._by_value[name] = found
+            self._kept[0] += n_bytes
+        return found
 
     @cached_property
-    def _room(self) -> int:
+    def _limit(self) -> int:
         return Engine(self._memory_limit).memory_limit
 
     def _added(self, name: str, tables: Sequence[pa.Table]) -> ByValue | None:
