@@ -187,7 +187,7 @@ def _encoded(column: pa.ChunkedArray, kind: str) -> tuple[pa.Array, NDArray[np.i
     if kind == "missing":
         return pa.nulls(0, target), np.full(len(column), -1, np.int32)
     is_encoded = pa.types.is_dictionary(column.type)
-    words, codes = _joined(column if is_encoded else column.dictionary_encode())
+    words, codes = _joined(column) if is_encoded else _joined(column.dictionary_encode(), is_one=True)
     if pa.types.is_date64(words.type):
         raise pa.ArrowInvalid("a date may have a time")
     words = words.cast(target)
@@ -199,18 +199,17 @@ def _encoded(column: pa.ChunkedArray, kind: str) -> tuple[pa.Array, NDArray[np.i
     return words, codes
 
 
-def _joined(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
+def _joined(column: pa.ChunkedArray, is_one: bool = False) -> tuple[pa.Array, NDArray[np.int32]]:
     """Return the dictionaries of all chunks as one, in which words may come twice, and all codes."""
-    words: list[pa.Array] = []
-    codes, n_words = [np.empty(0, np.int32)], 0
-    for chunk in column.chunks:
-        if not (words and words[-1].equals(chunk.dictionary)):
-            n_words = sum(len(part) for part in words)
+    words = [pa.nulls(0, column.type.value_type)]
+    codes, begin, end = [np.empty(0, np.int32)], 0, 0
+    for i, chunk in enumerate(column.chunks):
+        if not (i and (is_one or words[-1].equals(chunk.dictionary))):
             words.append(chunk.dictionary)
+            begin, end = end, end + len(chunk.dictionary)
         of_chunk = np.asarray(chunk.indices.cast(pa.int32()).fill_null(-1))
-        codes.append(np.where(of_chunk < 0, of_chunk, of_chunk + n_words) if n_words else of_chunk)
-    none = pa.nulls(0, column.type.value_type)
-    return words[0] if len(words) == 1 else pa.concat_arrays([none, *words]), np.concatenate(codes)
+        codes.append(np.where(of_chunk < 0, of_chunk, of_chunk + np.int32(begin)) if begin else of_chunk)
+    return words[1] if len(words) == 2 else pa.concat_arrays(words), np.concatenate(codes)
 
 
 def distinct(keys: Places, n_keys: int) -> tuple[Places, Places]:

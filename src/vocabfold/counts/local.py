@@ -97,9 +97,6 @@ class LocalTable:
     _by_value: dict[str, ByValue | None] = field(default_factory=dict)  # columns that were asked for
     _kept: list[int] = field(default_factory=lambda: [0])  # bytes that these take
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_by_value": {}, "_kept": [0]}  # the parts have it all
-
     def by_value(self, name: str) -> ByValue | None:
         """Return the counts of a column in memory; None, if they are in files or too many."""
         if name in self._by_value:
