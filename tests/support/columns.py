@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from vocabfold.counts import by_value
+from vocabfold.counts import in_memory
 
 _NAN, _INF = float("nan"), float("inf")
 _FLOATS = [0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 0.1, 1e300, _INF, -_INF, _NAN]
@@ -82,7 +82,7 @@ def tables(draw, n_columns=2):
 def queries():
     """Count, fit and encode with queries, as what does not fit in memory."""
     with (
-        patch.object(by_value, "is_small", lambda *_: False),
+        patch.object(in_memory, "is_small", lambda *_: False),
         patch("vocabfold.counts.frames.is_small", lambda *_: False),
     ):
         yield

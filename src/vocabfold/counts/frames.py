@@ -1,4 +1,4 @@
-"""Rows in memory -> the counts of a column, without a query for each; see `by_value`."""
+"""Rows in memory -> the counts of a column, without a query for each; see `in_memory`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from vocabfold.counts.by_value import ByValue, Places, Units, is_small, sorted_values
+from vocabfold.counts.in_memory import ColumnCounts, Places, Units, is_small, sorted_values
 from vocabfold.counts.target import Target
 from vocabfold.counts.units import ROWS, UNITS
 from vocabfold.io.engines.duckdb import Engine
@@ -35,7 +35,7 @@ class Frame:
         found = sorted_values(column, str(self.rows.columns[name].kind), chosen)
         if found is None:
             return None
-        return ByValue.of_rows(*found, folds, self.target.folds, added).table(_TYPES[integers])
+        return ColumnCounts.of_rows(*found, folds, self.target.folds, added).table(_TYPES[integers])
 
     @cached_property
     def _rows(self) -> tuple[Places | None, Places | None, Mapping[str, Units]]:

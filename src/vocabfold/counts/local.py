@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from vocabfold.counts.by_value import ByValue, Units, decoded, is_small, is_sorted, sorted_values
 from vocabfold.counts.frames import Frame
+from vocabfold.counts.in_memory import ColumnCounts, Units, decoded, is_small, is_sorted, sorted_values
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
 from vocabfold.counts.units import UNITS, alike_in_folds, rows_of, sql_at_least
@@ -94,20 +94,20 @@ class LocalTable:
     _sums: tuple[str, ...]
     _folds: int
     _memory_limit: int | None
-    _by_value: dict[str, ByValue | None] = field(default_factory=dict)  # columns that were asked for
+    _held: dict[str, ColumnCounts | None] = field(default_factory=dict)  # columns that were asked for
     _kept: list[int] = field(default_factory=lambda: [0])  # bytes that these take
 
-    def by_value(self, name: str) -> ByValue | None:
+    def in_memory(self, name: str) -> ColumnCounts | None:
         """Return the counts of a column in memory; None, if they are in files or too many."""
-        if name in self._by_value:
-            return self._by_value[name]
+        if name in self._held:
+            return self._held[name]
         tables = [part.tables[name] for part in self._parts]
-        in_memory = [table for table in tables if not isinstance(table, list)]
-        is_here = len(in_memory) == len(tables) and is_small([t["value"] for t in in_memory], self._limit)
-        found = self._added(name, in_memory) if is_here else None
+        tables_here = [table for table in tables if not isinstance(table, list)]
+        is_here = len(tables_here) == len(tables) and is_small([t["value"] for t in tables_here], self._limit)
+        found = self._added(name, tables_here) if is_here else None
         n_bytes = 0 if found is None else found.nbytes
         if self._kept[0] + n_bytes <= self._limit * _KEPT_SHARE:  # beside the tables
-            self._by_value[name] = found
+            self._held[name] = found
             self._kept[0] += n_bytes
         return found
 
@@ -115,11 +115,11 @@ class LocalTable:
     def _limit(self) -> int:
         return Engine(self._memory_limit).memory_limit
 
-    def _added(self, name: str, tables: Sequence[pa.Table]) -> ByValue | None:
+    def _added(self, name: str, tables: Sequence[pa.Table]) -> ColumnCounts | None:
         """Return the counts of a column in memory, all parts together."""
         sums = [self._sums_of(part, table) for part, table in zip(self._parts, tables, strict=True)]
         if len(tables) == 1 and is_sorted(tables[0]):
-            return ByValue.of_table(tables[0], sums[0])
+            return ColumnCounts.of_table(tables[0], sums[0])
         type = KINDS[self._kinds[name]].arrow
         values = [decoded(table)["value"].cast(type).chunks for table in tables]
         found = sorted_values(pa.chunked_array(list(chain(*values)), type), self._kinds[name])
@@ -127,7 +127,7 @@ class LocalTable:
             np.concatenate([np.asarray(table["fold"], np.int64) for table in tables]) if self._folds else None
         )
         of_all = {side: np.concatenate([of_part[side] for of_part in sums]) for side in self._sums}
-        return found and ByValue.of_rows(*found, folds, self._folds, of_all)
+        return found and ColumnCounts.of_rows(*found, folds, self._folds, of_all)
 
     def _sums_of(self, part: LocalPart, table: pa.Table) -> dict[str, Units]:
         """Return the sums of a part as those of all parts: without weights, units are rows."""
@@ -143,8 +143,8 @@ class LocalTable:
         found = {}
         with Engine(self._memory_limit) as engine:
             for name in track(list(self._kinds), "counting values", engine.progress):
-                if by_value := self.by_value(name):
-                    found[name] = len(by_value.values)
+                if held := self.in_memory(name):
+                    found[name] = len(held.values)
                 else:
                     n_values = engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"]
                     found[name] = n_values[0].as_py()
@@ -191,8 +191,8 @@ class LocalTable:
         """Yield for each column its distinct sums, in order, and how many values have each."""
         sums = ", ".join(self._sums)
         for name in track(list(self._kinds), "fitting", engine.progress):
-            if by_value := self.by_value(name):
-                yield name, by_value.pairs
+            if held := self.in_memory(name):
+                yield name, held.pairs
             else:
                 sql = f"SELECT {sums}, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY {sums}"
                 yield name, engine.run(f"{sql} ORDER BY {sums}")
@@ -200,8 +200,8 @@ class LocalTable:
     def alike_in_folds(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same sums in a fold, and in all folds."""
         for name in track(list(self._kinds), "trying other folds", engine.progress):
-            if by_value := self.by_value(name):
-                yield name, by_value.in_folds
+            if held := self.in_memory(name):
+                yield name, held.in_folds
             else:
                 sql = alike_in_folds(f"({self.sql(engine, name, by_fold=True)})", self._sums)
                 yield name, engine.run(sql)
@@ -212,8 +212,8 @@ class LocalTable:
         chosen = f"WHERE {sql_at_least(self._sums, self._units_per_row, least)} ORDER BY value NULLS FIRST"
         found = {}
         for name in self._kinds:
-            if by_value := self.by_value(name):
-                found[name] = by_value.chosen(rows_of(by_value.sums, self._units_per_row) >= least)
+            if held := self.in_memory(name):
+                found[name] = held.chosen(rows_of(held.sums, self._units_per_row) >= least)
             else:
                 found[name] = engine.run(f"SELECT value, {sums} FROM ({self.sql(engine, name)}) {chosen}")
         return found

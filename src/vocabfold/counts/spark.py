@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 
-from vocabfold.counts.by_value import decoded
+from vocabfold.counts.in_memory import decoded
 from vocabfold.counts.spark_files import n_entries, sorted_by_value, stored, typed, write
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
@@ -122,7 +122,7 @@ class SparkTable:
             queries.append(f"SELECT {i} AS feature, {', '.join(names)} FROM {found}")
         return f"({' UNION ALL '.join(queries)})"
 
-    def by_value(self, name: str) -> None:
+    def in_memory(self, name: str) -> None:
         """Return nothing: the counts are not in memory."""
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool) -> str:

@@ -90,8 +90,8 @@ class FoldedStore:
     def _has_folds(self, engine: Engine) -> bool:
         """Tell whether rows are in two folds at least."""
         name = self.book.features[0]
-        if by_value := self.counts.table.by_value(name):
-            return bool((by_value.folds != by_value.folds[0]).any())
+        if held := self.counts.table.in_memory(name):
+            return bool((held.folds != held.folds[0]).any())
         by_fold = self.counts.sql(engine, name, by_fold=True)
         return int(engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py()) > 1
 
@@ -101,25 +101,25 @@ class FoldedStore:
         own = self._own_sides(name)
         if found is None or (own and len(self.counts.parts) > 1):
             return None
-        (by_value, ids), column = found, self.book.columns[name]
+        (held, ids), column = found, self.book.columns[name]
         is_kept, is_shared = ids >= 0, np.isin(ids, column.shared)
-        places, entries = by_value.of_entries, by_value.entries
+        places, entries = held.of_entries, held.entries
         chosen, is_rare = is_shared[places], ~is_kept[places]
-        elsewhere = {side: by_value.sums[side][places[chosen]] - entries[side][chosen] for side in entries}
+        elsewhere = {side: held.sums[side][places[chosen]] - entries[side][chosen] for side in entries}
         rare = {side: np.zeros(self.counts.folds, np.int64) for side in entries}
         for side, in_folds in rare.items():
-            np.add.at(in_folds, by_value.folds[is_rare], entries[side][is_rare])
+            np.add.at(in_folds, held.folds[is_rare], entries[side][is_rare])
         counted = None
         if own:
             marks = [marked(0, np.append(entries[side][chosen], rare[side])) for side in own]
             counted = np.array([[entries[side].sum() for side in own], marks])
-        n_folds = np.where(is_shared, np.diff(by_value.starts), 0)[is_kept]
-        values = by_value.values.filter(pa.array(is_kept))
+        n_folds = np.where(is_shared, np.diff(held.starts), 0)[is_kept]
+        values = held.values.filter(pa.array(is_kept))
         return FoldedIndex(
             Index(pa.chunked_array([values]), np.arange(len(values), dtype=np.int32)),
             ids[is_kept],
             np.append(0, np.cumsum(n_folds)),
-            by_value.folds[chosen],
+            held.folds[chosen],
             ids_by_rate(column, elsewhere, self.book),
             others(column, rare, self.book),
             counted,

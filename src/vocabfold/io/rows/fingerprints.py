@@ -106,6 +106,10 @@ def _of_rows(n_rows: int, ends: Sequence[Mapping[str, pa.ChunkedArray]]) -> str:
 
 def _texts(column: pa.ChunkedArray) -> list[str | None]:
     """Return the values of a column as texts."""
+    if pa.types.is_dictionary(column.type):  # which would be looked up value by value
+        column = pa.chunked_array(
+            [chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type
+        )
     values: list[Any] = column.to_pylist()
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     return values if is_text else [_text(value) for value in values]

@@ -33,7 +33,7 @@ def is_small(columns: Iterable[pa.ChunkedArray], memory_limit: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class ByValue:
+class ColumnCounts:
     """The sums of a column in memory, by value, or by value and fold."""
 
     values: pa.Array  # each once, in order, missing first
