@@ -13,11 +13,20 @@ _STATUS = Path("/proc/self/status")  # of Linux
 
 def timed(repeats: int, call: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, dict[str, float]]:
     """Return the result of a call, and its least and largest time over the repeats, in seconds."""
+    return _timed(time.perf_counter, repeats, lambda: call(*args, **options))
+
+
+def cpu_timed(repeats: int, call: Callable[..., Any], *args: Any) -> tuple[Any, dict[str, float]]:
+    """Return the result of a call, and its least and largest time, in seconds of all processors together."""
+    return _timed(time.process_time, repeats, lambda: call(*args))
+
+
+def _timed(clock: Callable[[], float], repeats: int, call: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     seconds = []
     for _ in range(repeats):
-        start = time.perf_counter()
-        result = call(*args, **options)
-        seconds.append(time.perf_counter() - start)
+        start = clock()
+        result = call()
+        seconds.append(clock() - start)
     return result, {"seconds": min(seconds), "slowest": max(seconds), "repeats": repeats}
 
 

@@ -10,12 +10,16 @@ and TargetEncoder's, and so does a frame of one row. All get the same frames; ti
 repeats; ours runs on all cores, the rivals on one. The answers beside the times: the values that were learnt;
 the new rows' values that were not among them; and the AUC on the new rows of a logistic regression that was
 trained on what `fit_transform` returned, as log-odds of the rates that TargetEncoder gives, or that ids have.
+
+Then come ordinary frames: 200, 5,000 and 72,983 rows x 16 columns of 10 to 41,000 values. Their times are
+seconds of all processors together, after a call that warms up, the least of five, with TargetEncoder in turns.
 """
 
 import argparse
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +30,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder, TargetEncoder
 
 import vocabfold as vf
-from tools.measure import extra_memory, timed
+from tools.measure import cpu_timed, extra_memory, timed
 from tools.record import RUNS, Row, facts, read_csv, show, write_run
 from tools.tables import TIMES, Cell, figures, newest, number, table, update_readme
 
 PACKAGES = ["vocabfold", "scikit-learn", "pandas", "numpy", "numba", "duckdb", "pyarrow"]
 N_VALUES = (220_000, 50_000, 5_000, 500, 20)
+ORDINARY, N_ORDINARY = (200, 5_000, 72_983), tuple(int(10 * 2 ** (0.8 * i)) for i in range(16))
 BUDGET = 1000
 OURS, TARGET, ORDINAL = "VocabularyCompressor", "TargetEncoder", "OrdinalEncoder"
 FIRST = f"{OURS}, first time"  # which loads the codebook
@@ -43,11 +48,13 @@ KINDS: dict[str, Callable[[pd.Series], pd.Series]] = {
 }
 
 
-def numbered(n_rows: int, n_unseen: float, seed: int) -> tuple[pd.DataFrame, Any]:
+def numbered(
+    n_rows: int, n_unseen: float, seed: int, columns_of: Sequence[int] = N_VALUES
+) -> tuple[pd.DataFrame, Any]:
     """Return rows with values as numbers, and their labels; a share of them has values of no other seed."""
     rng = np.random.default_rng(seed)
     columns, logit = {}, np.full(n_rows, -1.5)
-    for n_values in N_VALUES:
+    for n_values in columns_of:
         rank = (n_values * rng.power(0.3, n_rows)).astype(np.int64)  # half of the rows in a tenth of the values
         logit += np.random.default_rng(n_values).normal(0, 0.5, n_values)[rank]
         is_unseen = rng.random(n_rows) < n_unseen
@@ -113,6 +120,44 @@ def measured(kind: str, small: bool) -> Iterator[Row]:
             auc = roc_auc_score(new_y, model.decision_function(log_odds(encoder, found)))
             memory = extra_memory(encoder.fit_transform, X, y)
             yield row("fit_transform", name, times, memory, {"auc": float(auc)})
+
+
+def ordinary(kind: str, small: bool) -> Iterator[Row]:
+    """Yield a row for each size, step and method on ordinary frames."""
+    for n_rows in ORDINARY[: 2 if small else None]:
+        numbers, y = numbered(n_rows, 0, 1, N_ORDINARY)
+        X = numbers.apply(KINDS[kind])
+        encoders = {TARGET: TargetEncoder(target_type="binary"), OURS: vf.VocabularyCompressor(BUDGET)}
+        for step in ("fit", "fit_transform", "transform"):
+            for name, encoder in encoders.items():
+                given = (X,) if step == "transform" else (X, y)
+                getattr(encoder, step)(*given)
+                times = cpu_timed(1 if small else 5, getattr(encoder, step), *given)[1]
+                about = {"step": f"{step}, ordinary", "values": kind, "n_rows": n_rows, "method": name}
+                yield about | times
+
+
+def shares(rows: Sequence[Row]) -> list[Row]:
+    """Return how long we take on ordinary frames, for one that TargetEncoder takes."""
+    found: dict[tuple[str, str, int], dict[str, float]] = {}
+    for row in rows:
+        if row["step"].endswith("ordinary"):
+            key = row["step"], row["values"], row["n_rows"]
+            found.setdefault(key, {})[row["method"]] = row["seconds"]
+    return [
+        {"step": step, "values": values, "n_rows": n_rows, "ours": of[OURS], "rival": of[TARGET]}
+        for (step, values, n_rows), of in found.items()
+    ]
+
+
+_SHARES: dict[str, Cell] = {
+    "step": number("step", ""),
+    "values": number("values", ""),
+    "rows": number("n_rows", ","),
+    f"{OURS} (CPU s)": number("ours", ".4f"),
+    f"{TARGET} (CPU s)": number("rival", ".4f"),
+    "ratio": lambda row: f"{row['ours'] / row['rival']:.2f}",
+}
 
 
 def ratios(rows: Sequence[Row], step: str, rival: str, own: str = OURS) -> list[tuple[str, float]]:
@@ -185,6 +230,8 @@ def write_report(folder: Path, rows: Sequence[Row], about: Sequence[Row]) -> Non
             for rival in (TARGET, ORDINAL)
             for kind, ratio in ratios(rows, step, rival)
         ]
+    if found := shares(rows):
+        texts += ["## Ordinary frames, 16 columns\n", table(found, _SHARES)]
     (folder / "README.md").write_text("\n".join(texts).rstrip() + "\n", encoding="utf-8")
 
 
@@ -206,9 +253,10 @@ def main() -> None:
         list(measured(kind, small=True))  # compile first
     rows = []
     for kind in options.kinds.split(","):
-        for row in measured(kind, options.small):
+        for row in chain(ordinary(kind, options.small), measured(kind, options.small)):
             rows.append(row)
             show([row])
+    print(table(shares(rows), _SHARES))
     if not options.small:
         about = facts(PACKAGES) | {"command": " ".join(["python -m benchmarks.speed.estimator", *sys.argv[1:]])}
         write_run(RUNS / f"{about['date']}-estimator", rows, about)

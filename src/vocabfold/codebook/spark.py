@@ -118,6 +118,9 @@ class SparkStore:
         """Return how many bytes the texts of a column have: unknown, as they were not read."""
         return 0
 
+    def ids_in_memory(self, counts: Counts, name: str) -> None:
+        """Return nothing: values are not in memory."""
+
     def verify(self, hashes: Mapping[str, str]) -> None:
         """Refuse values that do not have these hashes: they came from the values."""
 

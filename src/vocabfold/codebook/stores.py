@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vocabfold.codebook.column import BookColumn
 from vocabfold.codebook.digest import hash_of_rows
 from vocabfold.codebook.index import Index
 from vocabfold.codebook.queries import alike_in_folds, sorted_by_value
 from vocabfold.counts.counts import Counts
+from vocabfold.counts.in_memory import ColumnCounts
 from vocabfold.counts.local import add_up
 from vocabfold.counts.units import sql_at_least
 from vocabfold.errors import CodebookError
@@ -27,6 +30,8 @@ from vocabfold.io.engines.kinds import KINDS
 from vocabfold.io.folders import headers, parquet_guard
 from vocabfold.io.folders.parquet_writer import Saver
 from vocabfold.support.progress import track
+
+Ids = NDArray[np.int32]
 
 
 class Store(Protocol):
@@ -37,6 +42,9 @@ class Store(Protocol):
 
     def load(self, names: Iterable[str]) -> dict[str, Index]:
         """Return the values of columns and their ids in memory, ready to be searched."""
+
+    def ids_in_memory(self, counts: Counts, name: str) -> tuple[ColumnCounts, Ids] | None:
+        """Return the counts of a column and the id of each value, -1 if it is rare, if all is in memory."""
 
     def value_bytes(self, name: str) -> int:
         """Return how many bytes the texts of a column have; 0, if that is unknown."""
@@ -67,6 +75,10 @@ class LocalStore:
         with Engine(self.memory_limit) as engine:
             tables = {name: engine.run(sorted_by_value(self.sql(engine, name), "value, id")) for name in names}
         return {name: Index(table["value"], table["id"].to_numpy()) for name, table in tables.items()}
+
+    def ids_in_memory(self, counts: Counts, name: str) -> tuple[ColumnCounts, Ids] | None:
+        """Return nothing: values are not in memory."""
+        return None
 
     def value_bytes(self, name: str) -> int:
         """Return how many bytes the texts of a column have: unknown, as they were not read."""
@@ -172,9 +184,41 @@ class FittedStore(LocalStore):
             f"UNION ALL SELECT value, id, {sums} FROM {of_values}"
         )
 
+    def ids_in_memory(self, counts: Counts, name: str) -> tuple[ColumnCounts, Ids] | None:
+        """Return the counts of a column and the id of each value, -1 if it is rare, if all is in memory."""
+        built, held = self.built[name], self.counts.table.in_memory(name)
+        if held is None or built.buckets or counts.table is not self.counts.table:
+            return None
+        import pyarrow.compute as pc  # slow to import
+
+        ids = held.of_pairs(built.of_pairs, built.of_pairs["id"].to_numpy())
+        # All others are rare, or have a dedicated id, as those may that have the sums of others.
+        left = np.flatnonzero((ids < 0) | built.is_divided)
+        found = pc.index_in(held.values.take(pa.array(left)), built.of_values["value"])
+        is_dedicated = np.asarray(found.is_valid())
+        ids[left[is_dedicated]] = np.asarray(built.of_values["id"])[np.asarray(found.drop_null())]
+        return held, ids
+
+    def load(self, names: Iterable[str]) -> dict[str, Index]:
+        """Return the values of columns and their ids in memory."""
+        loaded = {}
+        for name in names:
+            if found := self.ids_in_memory(self.counts, name):
+                held, ids = found
+                kept = ids >= 0
+                values = held.values if kept.all() else held.values.filter(pa.array(kept))
+                loaded[name] = Index(pa.chunked_array([values]), ids[kept])
+            else:
+                loaded |= super().load([name])
+        return loaded
+
     def by_fold(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same id, counts, fold and counts there."""
         for name in track(self.counts.features, "trying other folds", engine.progress):
+            if found := self.ids_in_memory(self.counts, name):
+                held, ids = found
+                yield name, held.with_ids(ids)
+                continue
             by_fold = self.counts.sql(engine, name, by_fold=True)
             yield name, engine.run(alike_in_folds(self.sql(engine, name), by_fold, self.sums))
 

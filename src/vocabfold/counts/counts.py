@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -112,6 +113,10 @@ class Counts(Totals):
     def table(self) -> Table:
         """All parts together, where they live."""
         return self._table(self.parts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What the table keeps in memory can be made again, elsewhere perhaps with another limit.
+        return {name: kept for name, kept in vars(self).items() if name != "table"}
 
     def _table(self, parts: tuple[Part, ...]) -> Table:
         table = _TABLES[_engine_of(parts)]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
+from vocabfold.counts.frames import Frame
+from vocabfold.counts.in_memory import ColumnCounts, Units, decoded, is_small, is_sorted, sorted_values
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
-from vocabfold.counts.units import UNITS, alike_in_folds, sql_at_least
+from vocabfold.counts.units import UNITS, alike_in_folds, rows_of, sql_at_least
 from vocabfold.errors import CodebookError, InputError
 from vocabfold.io.engines.duckdb import Engine, parquet
 from vocabfold.io.engines.kinds import KINDS
@@ -89,14 +94,61 @@ class LocalTable:
     _sums: tuple[str, ...]
     _folds: int
     _memory_limit: int | None
+    _held: dict[str, ColumnCounts | None] = field(default_factory=dict)  # columns that were asked for
+    _kept: list[int] = field(default_factory=lambda: [0])  # bytes that these take
+
+    def in_memory(self, name: str) -> ColumnCounts | None:
+        """Return the counts of a column in memory; None, if they are in files or too many."""
+        if name in self._held:
+            return self._held[name]
+        tables = [part.tables[name] for part in self._parts]
+        tables_here = [table for table in tables if not isinstance(table, list)]
+        is_here = len(tables_here) == len(tables) and is_small([t["value"] for t in tables_here], self._limit)
+        found = self._added(name, tables_here) if is_here else None
+        n_bytes = 0 if found is None else found.nbytes
+        if self._kept[0] + n_bytes <= self._limit * _KEPT_SHARE:  # beside the tables
+            self._held[name] = found
+            self._kept[0] += n_bytes
+        return found
+
+    @cached_property
+    def _limit(self) -> int:
+        return Engine(self._memory_limit).memory_limit
+
+    def _added(self, name: str, tables: Sequence[pa.Table]) -> ColumnCounts | None:
+        """Return the counts of a column in memory, all parts together."""
+        sums = [self._sums_of(part, table) for part, table in zip(self._parts, tables, strict=True)]
+        if len(tables) == 1 and is_sorted(tables[0]):
+            return ColumnCounts.of_table(tables[0], sums[0])
+        type = KINDS[self._kinds[name]].arrow
+        values = [decoded(table)["value"].cast(type).chunks for table in tables]
+        found = sorted_values(pa.chunked_array(list(chain(*values)), type), self._kinds[name])
+        folds = (
+            np.concatenate([np.asarray(table["fold"], np.int64) for table in tables]) if self._folds else None
+        )
+        of_all = {side: np.concatenate([of_part[side] for of_part in sums]) for side in self._sums}
+        return found and ColumnCounts.of_rows(*found, folds, self._folds, of_all)
+
+    def _sums_of(self, part: LocalPart, table: pa.Table) -> dict[str, Units]:
+        """Return the sums of a part as those of all parts: without weights, units are rows."""
+        scale = self._units_per_row // part.units_per_row
+        return {
+            name: np.asarray(table[name if name in part.sums else name.removesuffix("_rows")], np.int64)
+            * (scale if name in UNITS else 1)
+            for name in self._sums
+        }
 
     def n_values(self) -> dict[str, int]:
         """Return how many values each column has; of sums and folds, they have to be counted."""
+        found = {}
         with Engine(self._memory_limit) as engine:
-            return {
-                name: engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"][0].as_py()
-                for name in track(list(self._kinds), "counting values", engine.progress)
-            }
+            for name in track(list(self._kinds), "counting values", engine.progress):
+                if held := self.in_memory(name):
+                    found[name] = len(held.values)
+                else:
+                    n_values = engine.run(f"SELECT count(*) AS n FROM ({self.sql(engine, name)})")["n"]
+                    found[name] = n_values[0].as_py()
+        return found
 
     def n_known(self, name: str) -> int | None:
         """Return how many values a column has, if that is known without reading it."""
@@ -133,28 +185,38 @@ class LocalTable:
             key = part.kinds[name], part.integers, part.is_by_fold, sums, is_file
             alike.setdefault(key, []).extend(table if is_file else [table])
         for (*_, sums, is_file), tables in alike.items():
-            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(tables))), sums
+            yield (parquet(tables) if is_file else engine.table(pa.concat_tables(map(decoded, tables)))), sums
 
     def pairs(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column its distinct sums, in order, and how many values have each."""
         sums = ", ".join(self._sums)
         for name in track(list(self._kinds), "fitting", engine.progress):
-            sql = f"SELECT {sums}, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY {sums}"
-            yield name, engine.run(f"{sql} ORDER BY {sums}")
+            if held := self.in_memory(name):
+                yield name, held.pairs
+            else:
+                sql = f"SELECT {sums}, count(*) AS n FROM ({self.sql(engine, name)}) GROUP BY {sums}"
+                yield name, engine.run(f"{sql} ORDER BY {sums}")
 
     def alike_in_folds(self, engine: Engine) -> Iterator[tuple[str, pa.Table]]:
         """Yield for each column how many values have the same sums in a fold, and in all folds."""
         for name in track(list(self._kinds), "trying other folds", engine.progress):
-            yield name, engine.run(alike_in_folds(f"({self.sql(engine, name, by_fold=True)})", self._sums))
+            if held := self.in_memory(name):
+                yield name, held.in_folds
+            else:
+                sql = alike_in_folds(f"({self.sql(engine, name, by_fold=True)})", self._sums)
+                yield name, engine.run(sql)
 
     def frequent(self, engine: Engine, least: float) -> dict[str, pa.Table]:
         """Return for each column its values with at least so many rows, in their order, and their sums."""
         sums = ", ".join(self._sums)
         chosen = f"WHERE {sql_at_least(self._sums, self._units_per_row, least)} ORDER BY value NULLS FIRST"
-        return {
-            name: engine.run(f"SELECT value, {sums} FROM ({self.sql(engine, name)}) {chosen}")
-            for name in self._kinds
-        }
+        found = {}
+        for name in self._kinds:
+            if held := self.in_memory(name):
+                found[name] = held.chosen(rows_of(held.sums, self._units_per_row) >= least)
+            else:
+                found[name] = engine.run(f"SELECT value, {sums} FROM ({self.sql(engine, name)}) {chosen}")
+        return found
 
     def write(self, saver: Saver) -> dict[str, list[headers.Json]]:
         """Write the files of all columns, and return their entries in the header."""
@@ -175,12 +237,21 @@ def count_rows(engine: Engine, rows: Rows, features: Sequence[str], target: Targ
     integers = "INTEGER" if target.neg + target.pos < 2**31 else "BIGINT"  # half the bytes, if they do
     folder = None
     room = engine.memory_limit * _KEPT_SHARE  # bytes
+    frame = Frame(engine, rows, target)
     scan, values, part = rows.scan, {name: rows.columns[name].sql for name in features}, target
+    staged: Path | None = None
     for i, name in enumerate(track(features, "counting", engine.progress)):
-        if len(features) > _MANY_COLUMNS and i % _STAGED == 0:
+        table = frame.count(name, integers) if target.n_rows <= _MANY_ROWS else None
+        if table is not None and table.nbytes < room:
+            tables[name] = table
+            room -= table.nbytes
+            continue
+        if len(features) > _MANY_COLUMNS and (staged is None or name not in values):
             path = engine.folder / f"{i}.parquet"  # never one that was read before: the engine may remember it
             scan, values, part = _staged(engine, rows, features[i : i + _STAGED], target, path)
-            (engine.folder / f"{i - _STAGED}.parquet").unlink(missing_ok=True)
+            if staged:
+                staged.unlink()
+            staged = path
         sql = _query(scan, values[name], part, integers)
         table = engine.run_within(sql, room) if room > 0 and target.n_rows <= _MANY_ROWS else None
         if table is not None:
@@ -213,7 +284,7 @@ def _staged(
             is_positive="is_positive",
             units=target.units and "units",
             fold=target.fold and "fold",
-            where="",
+            conditions=(),
         ),
     )
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 
+from vocabfold.counts.in_memory import decoded
 from vocabfold.counts.spark_files import n_entries, sorted_by_value, stored, typed, write
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
@@ -117,9 +118,12 @@ class SparkTable:
         queries = []
         for i, (name, kind) in enumerate(self.kinds.items()):
             table = part.tables[name]
-            found = stored(cluster, table, kind, names)
+            found = stored(cluster, table if isinstance(table, list) else decoded(table), kind, names)
             queries.append(f"SELECT {i} AS feature, {', '.join(names)} FROM {found}")
         return f"({' UNION ALL '.join(queries)})"
+
+    def in_memory(self, name: str) -> None:
+        """Return nothing: the counts are not in memory."""
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool) -> str:
         """Return the query for a column, which comes to the driver."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from vocabfold.counts.in_memory import ColumnCounts
 from vocabfold.counts.units import UNITS
 from vocabfold.io.engines.duckdb import Engine
 from vocabfold.io.engines.kinds import KINDS
@@ -58,6 +59,9 @@ class Table(Protocol):
 
     def n_known(self, name: str) -> int | None:
         """Return how many values a column has, if that is known without reading it."""
+
+    def in_memory(self, name: str) -> ColumnCounts | None:
+        """Return the counts of a column in memory, where every step is quick; None, if queries read it."""
 
     def sql(self, engine: Engine, name: str, *, by_fold: bool) -> str:
         """Return the query for a column, in any order; by fold, if folds were counted and are wanted."""

@@ -38,7 +38,7 @@ class Target(Totals):
     is_positive: str
     units: str | None  # None: every row counts one
     fold: str | None
-    where: str
+    conditions: tuple[str, ...]  # that a row meets if it is counted
     positive: str  # the positive label as text
     folds: int
     neg_rows: int
@@ -49,6 +49,11 @@ class Target(Totals):
     def n_rows(self) -> int:
         """Rows that are counted."""
         return self.neg_rows + self.pos_rows
+
+    @property
+    def where(self) -> str:
+        """The clause for rows that are counted."""
+        return " WHERE " + " AND ".join(self.conditions) if self.conditions else ""
 
 
 def look_over(
@@ -126,7 +131,7 @@ def look_over(
         is_positive=f"({label_sql} = {engine.variable('positive', value)})" if is_present else "false",
         units=in_units,
         fold=fold and f"({fold})::INTEGER",
-        where=" WHERE " + " AND ".join(where) if where else "",
+        conditions=tuple(where),
         positive=as_text(value),
         units_per_row=units_per_row,
         folds=folds,

@@ -83,10 +83,47 @@ class FoldedStore:
     def load(self, names: Iterable[str]) -> dict[str, FoldedIndex]:
         """Return the values of columns and their ids in memory."""
         with Engine(self.memory_limit) as engine:
-            by_fold = self.counts.sql(engine, self.book.features[0], by_fold=True)
-            if engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py() < 2:
+            if not self._has_folds(engine):
                 raise one_fold()
-            return {name: self._index(engine, name) for name in names}
+            return {name: self._in_memory(name) or self._index(engine, name) for name in names}
+
+    def _has_folds(self, engine: Engine) -> bool:
+        """Tell whether rows are in two folds at least."""
+        name = self.book.features[0]
+        if held := self.counts.table.in_memory(name):
+            return bool((held.folds != held.folds[0]).any())
+        by_fold = self.counts.sql(engine, name, by_fold=True)
+        return int(engine.run(f"SELECT count(DISTINCT fold) AS n FROM ({by_fold})")["n"][0].as_py()) > 1
+
+    def _in_memory(self, name: str) -> FoldedIndex | None:
+        """Return the index of a column without queries; None, if its counts are not in memory."""
+        found = self.book.store.ids_in_memory(self.counts, name)
+        own = self._own_sides(name)
+        if found is None or (own and len(self.counts.parts) > 1):
+            return None
+        (held, ids), column = found, self.book.columns[name]
+        is_kept, is_shared = ids >= 0, np.isin(ids, column.shared)
+        places, entries = held.of_entries, held.entries
+        chosen, is_rare = is_shared[places], ~is_kept[places]
+        elsewhere = {side: held.sums[side][places[chosen]] - entries[side][chosen] for side in entries}
+        rare = {side: np.zeros(self.counts.folds, np.int64) for side in entries}
+        for side, in_folds in rare.items():
+            np.add.at(in_folds, held.folds[is_rare], entries[side][is_rare])
+        counted = None
+        if own:
+            marks = [marked(0, np.append(entries[side][chosen], rare[side])) for side in own]
+            counted = np.array([[entries[side].sum() for side in own], marks])
+        n_folds = np.where(is_shared, np.diff(held.starts), 0)[is_kept]
+        values = held.values.filter(pa.array(is_kept))
+        return FoldedIndex(
+            Index(pa.chunked_array([values]), np.arange(len(values), dtype=np.int32)),
+            ids[is_kept],
+            np.append(0, np.cumsum(n_folds)),
+            held.folds[chosen],
+            ids_by_rate(column, elsewhere, self.book),
+            others(column, rare, self.book),
+            counted,
+        )
 
     def _index(self, engine: Engine, name: str) -> FoldedIndex:
         column, sides = self.book.columns[name], self.counts.sums
@@ -145,9 +182,10 @@ class FoldedStore:
 
     def _with_own(self, engine: Engine, name: str, by_fold: str) -> tuple[str, list[str]]:
         """Return the query for counts by fold, beside those of the rows given alone, and the names of these."""
-        if self.reading is None or name != self._checked:
+        own = [f"own_{side}" for side in self._own_sides(name)]
+        if not own:
             return by_fold, []
-        own = [f"own_{side}" for side in self._sides]
+        assert self.reading is not None
         if len(self.counts.parts) == 1:
             same = ", ".join(f"{side} AS own_{side}" for side in self._sides)
             return f"SELECT *, {same} FROM ({by_fold})", own
@@ -157,6 +195,10 @@ class FoldedStore:
             f"SELECT f.*, {perhaps} FROM ({by_fold}) f LEFT JOIN ({alone}) o "
             "ON f.value IS NOT DISTINCT FROM o.value AND f.fold = o.fold"
         ), own
+
+    def _own_sides(self, name: str) -> tuple[str, ...]:
+        """Return the sums by which the order of rows is checked in a column; none, if it is not."""
+        return self._sides if self.reading is not None and name == self._checked else ()
 
     @cached_property
     def _checked(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -31,11 +32,10 @@ def encode_frame(plan: Plan, data: Any) -> Any:
         raise InputError(f"{place} has the column {twice[0]!r} twice; rename one of them.")
     table = frames.to_arrow(data, book.features)
     check_kinds(book, table.schema, place)
-    if plan.folds:
-        known = fingerprints.of_frame(data, book.features)
-    else:
-        known = fingerprints.of_frame_like(chain(*book.fingerprints), data, book.features)
-    plan = plan.of_rows(known, place)
+    if not plan.is_counted:  # these rows may be any
+        like = chain(*book.fingerprints)
+        of_frame = fingerprints.of_frame if plan.folds else partial(fingerprints.of_frame_like, like)
+        plan = plan.of_rows(of_frame(data, book.features), place)
     rows = _folds_of(plan.folds, data, table.num_rows) if plan.folds else None
     ids, seen = encode_table(plan, table, rows)
     plan.check(seen, table.num_rows, place)

@@ -14,6 +14,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -51,24 +52,39 @@ class Engine:
     huge, text = "HUGEINT", "VARCHAR"  # SQL types
 
     def __init__(self, memory_limit: int | None = None) -> None:
-        limit = memory_limit or _machine_memory() // 2
-        self._temporary = TemporaryFolder()
-        self.folder = self._temporary.path
-        threads = max(1, min(os.cpu_count() or 1, limit // _MEMORY_PER_THREAD))
-        self._instance = instances.take(_duckdb_memory(limit) >> 20, threads)
-        self._connection = self._instance.database.cursor()
-        self._connection.execute(
-            f"SET temp_directory = {literal(str(self.folder / 'spill'))};"
+        self.subject = "the table"  # what messages say cannot be read
+        self._n_tables = 0
+        self._n_open = 0  # results that somebody may still read
+        self._has_failed = False
+        self.memory_limit = memory_limit or _machine_memory() // 2
+
+    @cached_property
+    def _temporary(self) -> TemporaryFolder:
+        return TemporaryFolder()
+
+    @property
+    def folder(self) -> Path:
+        """The temporary folder of the task."""
+        return self._temporary.path
+
+    @cached_property
+    def _instance(self) -> instances.Instance:
+        threads = max(1, min(os.cpu_count() or 1, self.memory_limit // _MEMORY_PER_THREAD))
+        return instances.take(_duckdb_memory(self.memory_limit) >> 20, threads)
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection, which is made when it is first needed: a task on few rows may do without."""
+        folder = literal(str(self.folder / "spill"))
+        connection = self._instance.database.cursor()
+        connection.execute(
+            f"SET temp_directory = {folder};"
             "SET preserve_insertion_order = false;"
             # Without these two, `progress` knows nothing, or DuckDB prints a bar of its own.
             "SET enable_progress_bar_print = false;"
             "SET enable_progress_bar = true"
         )
-        self.subject = "the table"  # what messages say cannot be read
-        self._n_tables = 0
-        self._n_open = 0  # results that somebody may still read
-        self._has_failed = False
-        self.memory_limit = limit
+        return connection
 
     def __enter__(self) -> Engine:
         return self
@@ -76,17 +92,30 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._connection.close()
-        if error is None and not self._n_open and not self._has_failed:
-            instances.give_back(self._instance)
-        else:  # a query may still be running
-            self._instance.database.close()
-        self._temporary.remove()
+        if "_connection" in vars(self):
+            self._connection.close()
+        if "_instance" in vars(self):
+            if error is None and not self._n_open and not self._has_failed:
+                instances.give_back(self._instance)
+            else:  # a query may still be running
+                self._instance.database.close()
+        if "_temporary" in vars(self):
+            self._temporary.remove()
 
     def run(self, sql: str) -> pa.Table:
         """Return the result of a query."""
         try:
             return self._connection.sql(sql).to_arrow_table()
+        except _FAILURES as error:
+            raise self._explained(error) from error
+
+    def run_in_order(self, sql: str) -> pa.Table:
+        """Return the result of a query on a table, with its rows in the order of the table."""
+        try:
+            self._connection.execute("SET preserve_insertion_order = true")
+            found = self._connection.sql(sql).to_arrow_table()
+            self._connection.execute("SET preserve_insertion_order = false")
+            return found
         except _FAILURES as error:
             raise self._explained(error) from error
 
@@ -157,7 +186,8 @@ class Engine:
 
     def progress(self) -> float:
         """Return how much of the running query is done, 0 to 1."""
-        return max(0.0, self._connection.query_progress()) / 100
+        is_idle = "_connection" not in vars(self)
+        return 0.0 if is_idle else max(0.0, self._connection.query_progress()) / 100
 
     def _explained(self, error: Exception) -> BaseException:
         """Word an error of the engine in one sentence."""

@@ -94,10 +94,25 @@ def _chosen(names: Sequence[str], most: int = _MOST_COLUMNS) -> list[str]:
 
 def _of_rows(n_rows: int, ends: Sequence[Mapping[str, pa.ChunkedArray]]) -> str:
     digest = hashlib.sha256()
-    for columns in ends:
-        for name, column in columns.items():
-            digest.update(json.dumps([name, [_text(value) for value in column.to_pylist()]]).encode())
+    spelled: list[bytes] = []
+    for i, columns in enumerate(ends):
+        is_same = i > 0 and all(len(column) == n_rows for column in columns.values())  # both ends are all rows
+        if not is_same:
+            spelled = [json.dumps([name, _texts(column)]).encode() for name, column in columns.items()]
+        for text in spelled:
+            digest.update(text)
     return f"{n_rows} rows {digest.hexdigest()}"
+
+
+def _texts(column: pa.ChunkedArray) -> list[str | None]:
+    """Return the values of a column as texts."""
+    if pa.types.is_dictionary(column.type):  # which would be looked up value by value
+        column = pa.chunked_array(
+            [chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type
+        )
+    values: list[Any] = column.to_pylist()
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return values if is_text else [_text(value) for value in values]
 
 
 def _text(value: Any) -> str | None:

@@ -54,6 +54,7 @@ class Rows:
     scan: str
     columns: Mapping[str, Column]
     number: str  # the expression of the row's number, from 0; only if asked for
+    arrays: Mapping[str, pa.ChunkedArray] | None = None  # the columns, if they are in memory
 
     @property
     def as_features(self) -> Rows:
@@ -230,12 +231,13 @@ def _from_frame(engine: Engine, data: Any) -> Source:
             name: _column(name, type, f"c{i}")
             for i, (name, type) in enumerate(zip(names, table.schema.types, strict=True))
         }
+        arrays = dict(zip(names, table.columns, strict=True))
         # Columns that cannot be counted are left out: DuckDB does not know all of Arrow's types.
         kept = [i for i, column in enumerate(columns.values()) if column.kind]
         table = pa.table([table.column(i) for i in kept], [f"c{i}" for i in kept])
         if numbered:
             table = table.append_column("row", pa.array(np.arange(table.num_rows)))
-        return Rows(engine.table(table), columns, "row")
+        return Rows(engine.table(table), columns, "row", arrays)
 
     return Source(
         frames.described(data),
