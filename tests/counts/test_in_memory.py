@@ -104,6 +104,16 @@ def test_one_rule_says_what_is_counted_in_memory(values, memory_limit, is_here):
     assert in_memory.is_small([pa.chunked_array([values])], memory_limit) == is_here
 
 
+def test_counts_that_are_not_in_order_are_read_here_if_they_are_few(monkeypatch):
+    one = vf.count(frame(), "y")
+    tables = [counts.parts[0].tables["x"] for counts in (one, one)]
+    for most, in_order, both in ((200, True, True), (100, True, False)):
+        monkeypatch.setattr(in_memory, "_MOST_UNSORTED", most)
+        assert in_memory.are_small(tables[:1], 2**30) == in_order
+        assert in_memory.are_small(tables, 2**30) == both
+        assert (one + one)["x"].num_rows == 89
+
+
 def test_counts_keep_few_columns_in_memory(monkeypatch):
     table = frame()
     counts = vf.count(table.append_column("z", table["x"]), "y", ["x", "z"])

@@ -7,7 +7,7 @@ integers, so that nobody can tell which way a column was counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -21,15 +21,24 @@ from vocabfold.io.engines.kinds import KINDS
 _SHARE = 1 / 8  # of the memory limit, that one column may take here;
 _MOST_BYTES = 2**28  # and no more than this: long values would be copied several times
 _ROW_BYTES = 32  # that a row takes besides its value
+_MOST_UNSORTED = 2**14  # counts: to put more of them in order takes longer than a few queries
 
 Units = NDArray[np.int64]
 Places = NDArray[np.int64]
 
 
-def is_small(columns: Iterable[pa.ChunkedArray], memory_limit: int) -> bool:
-    """Tell whether the rows of a column may be summed here: the one rule for it."""
+def is_small(columns: Sequence[pa.ChunkedArray], memory_limit: int) -> bool:
+    """Tell whether the rows of a column may be summed here."""
     n_bytes = sum(int(column.nbytes) + _ROW_BYTES * len(column) for column in columns)
     return n_bytes <= min(_MOST_BYTES, memory_limit * _SHARE)
+
+
+def are_small(tables: Sequence[pa.Table], memory_limit: int) -> bool:
+    """Tell whether the counts of a column, in one table or several, may be read here."""
+    is_quick = len(tables) == 1 and is_sorted(tables[0])
+    return is_small([table["value"] for table in tables], memory_limit) and (
+        is_quick or sum(table.num_rows for table in tables) <= _MOST_UNSORTED
+    )
 
 
 @dataclass(frozen=True, eq=False)

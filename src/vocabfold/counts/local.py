@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from vocabfold.counts.frames import Frame
-from vocabfold.counts.in_memory import ColumnCounts, Units, decoded, is_small, is_sorted, sorted_values
+from vocabfold.counts.in_memory import ColumnCounts, Units, are_small, decoded, is_sorted, sorted_values
 from vocabfold.counts.table import scaled, schema_of
 from vocabfold.counts.target import Target
 from vocabfold.counts.units import UNITS, alike_in_folds, rows_of, sql_at_least
@@ -103,7 +103,7 @@ class LocalTable:
             return self._held[name]
         tables = [part.tables[name] for part in self._parts]
         tables_here = [table for table in tables if not isinstance(table, list)]
-        is_here = len(tables_here) == len(tables) and is_small([t["value"] for t in tables_here], self._limit)
+        is_here = len(tables_here) == len(tables) and are_small(tables_here, self._limit)
         found = self._added(name, tables_here) if is_here else None
         n_bytes = 0 if found is None else found.nbytes
         if self._kept[0] + n_bytes <= self._limit * _KEPT_SHARE:  # beside the tables
