@@ -52,7 +52,7 @@ def fitted(tables, options, fit):
 
 
 @pytest.mark.filterwarnings("ignore::vocabfold.VocabfoldWarning")
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(tables(), _FITS, st.integers(1, 3))
 def test_codebooks_are_those_of_queries(drawn, fit, n_parts):
     table, options = drawn

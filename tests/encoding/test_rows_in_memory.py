@@ -40,7 +40,7 @@ def outcome(function, *args, **options):
 
 
 @pytest.mark.filterwarnings("ignore::vocabfold.VocabfoldWarning")
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(tables(), _FITS)
 def test_training_rows_have_the_ids_of_queries(drawn, fit):
     table, options = drawn
