@@ -307,7 +307,7 @@ def test_an_interrupted_run_leaves_no_temporary_files(rows, large, tmp_path, mon
     with subprocess.Popen([*COMMAND, *words[verb]], stderr=subprocess.PIPE, preexec_fn=heed) as process:
         while not any(temporary.iterdir()) and process.poll() is None:
             time.sleep(0.01)
-        time.sleep(0.5)
+        time.sleep(0.05)
         process.send_signal(sign)
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + sign, b"error: interrupted.\n")
