@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from vocabfold.codebook.codebook import Codebook
-from vocabfold.fitting.advice import leaking, nearly_unique
+from vocabfold.counts.units import ROWS
+from vocabfold.fitting.advice import FEW_ROWS, leaking, nearly_unique
 from vocabfold.support.checks import number, shown_rows
 
 _CLEAR = 3  # standard errors that chance does not explain, even in one of many columns
@@ -25,7 +26,6 @@ _MOST_MOVED, _EXAMPLES = 2, 2  # ids of a column that has drifted, and values of
 MUCH_DRIFT = 0.25  # of the population stability index, beyond chance
 _MORE_UNSEEN = 0.1  # of the rows, beyond those expected
 _LEAST = 1e-4  # nats per row that are worth a warning
-_FEW_ROWS = 100  # which ids explain well by chance
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,8 @@ def warnings_of(book: Codebook, name: str, found: ColumnEvaluation) -> list[str]
 
 def _leaking(book: Codebook, name: str, found: ColumnEvaluation) -> Iterator[str]:
     text = nearly_unique(book, name)
-    if text is None and np.sum(found.ids["rows"]) >= _FEW_ROWS:
+    n_rows = sum(np.sum(found.ids[side]) for side in ROWS)
+    if text is None and n_rows >= FEW_ROWS:
         text = leaking(book, found.information, "its ids explain")
     if text:
         yield text

@@ -17,9 +17,9 @@ from vocabfold.codebook.settings import LEAST_IDS
 from vocabfold.errors import argument
 from vocabfold.support.checks import number
 
+FEW_ROWS = 100  # whose values are often all different, and tell much by chance
 _TOO_MUCH = 0.7  # of the label's entropy, to explain on rows that did not set the ids
 _NEARLY_UNIQUE, _NEARLY_ALL = 0.5, 0.9  # values per row, and the share of the label's entropy
-_FEW_ROWS = 100  # whose values are often all different
 _SURE_ROWS = 1000  # that show whether a column gains anything
 _FEW_DATES = 5  # that may be dates by chance
 _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")  # beside those of ISO 8601
@@ -79,7 +79,7 @@ def nearly_unique(book: Codebook, name: str) -> str | None:
     """Say that a column has nearly as many values as rows, if it has."""
     column = book.columns[name]
     n_values, n_rows = column.n_values + column.n_rare, book.rows_known
-    is_unique = n_rows >= _FEW_ROWS and n_values >= _NEARLY_UNIQUE * n_rows
+    is_unique = n_rows >= FEW_ROWS and n_values >= _NEARLY_UNIQUE * n_rows
     if not is_unique or column.total < _NEARLY_ALL * book.entropy:
         return None
     shares = f"{number(n_values, 'value')} in {number(n_rows, 'row')}"
@@ -87,7 +87,7 @@ def nearly_unique(book: Codebook, name: str) -> str | None:
 
 
 def _telling(book: Codebook, column: BookColumn) -> str | None:
-    if book.rows_known < _FEW_ROWS:
+    if book.rows_known < FEW_ROWS:
         return None
     if column.gain is not None:
         return leaking(book, column.gain, "out of fold, its ids explain")
