@@ -31,7 +31,7 @@ from vocabfold.codebook.out_of_fold import (
     told_by_rest,
 )
 from vocabfold.codebook.queries import alike_in_folds
-from vocabfold.codebook.settings import FitSettings
+from vocabfold.codebook.settings import LEAST_IDS, FitSettings
 from vocabfold.codebook.stores import Built
 from vocabfold.counts.counts import Counts
 from vocabfold.counts.units import UNITS, rows_of
@@ -78,7 +78,7 @@ def sweep(
     """
     check_counts(book, counts)
     n_steps = steps or (_FEW_STEPS if book.settings["method"] in _SLOW else MOST_STEPS)
-    with notes.taking():  # the warnings about the codebook's budget were shown when it was fitted
+    with notes.taking():  # what there is to warn of was said at the fit
         fitting = _fit_all if book.settings["method"] in BY_VALUE else _sum_all
         found = fitting(book, counts, new_rows, n_steps)
     chosen = next(step for step in found if step.budget == book.budget)
@@ -122,7 +122,7 @@ def _budgets(book: Codebook, enough: int, n_steps: int) -> list[int]:
     """Return the budgets to try: up to `enough` ids, or to as many as are worth trying."""
     is_own, chosen = book.settings["unseen"] == "own", book.budget
     enough += len(book) if is_own or book.n_rare else 0
-    least = min(chosen, len(book) * (2 if is_own else 1))
+    least = min(chosen, len(book) * LEAST_IDS.get(book.settings["unseen"], 1))
     most = max(least, 2 * chosen, min(enough, max(_MOST_IDS, 4 * chosen)))
     return spaced(least, chosen, most, n_steps)
 
@@ -137,8 +137,7 @@ def _fit_all(book: Codebook, counts: Counts, new_rows: Counts | None, n_steps: i
     """Return the results of each budget, by fitting and evaluating."""
     steps = []
     for budget in map(int, track([*map(str, _budgets(book, book.n_values, n_steps))], "trying budgets")):
-        with notes.taking():  # what there is to warn of was said at the fit
-            found = fit_counts(counts, _settings(book, budget))
+        found = fit_counts(counts, _settings(book, budget))
         judged = None if new_rows is None else judge(found, new_rows, "")
         held_out = None if judged is None else {name: one.gain for name, one in judged.items()}
         steps.append(Step(budget, found.columns, held_out))
